@@ -39,7 +39,9 @@ Communicator::~Communicator() {
 }
 
 Status Communicator::connect(const hocketUniqueId& id) {
-  if (n_ranks_ > 1) {
+  if (n_ranks_ == 1) {
+    HOCKET_TRY(end_meeting(id));
+  } else {
     JoinOptions options;
     options.n_ranks = n_ranks_;
     options.rank = rank_;
@@ -144,8 +146,12 @@ Status Communicator::run(Request& request) {
   auto execution = begin(request);
   if (!execution) return tl::make_unexpected(std::move(execution).error());
   if (*execution == nullptr) return {};
+  const std::size_t bytes = (*execution)->data().bytes;
+  const bool timed = bytes >= StoreChoice::kSmallest;
+  const auto start = timed ? steady_clock::now() : steady_clock::time_point{};
   const Status status = walk(**execution);
   if (status) [[likely]] {
+    if (timed) store_choice_.report(bytes, (*execution)->data().slot_store, steady_clock::now() - start);
     finish(*execution);
     return {};
   }
@@ -164,10 +170,16 @@ Status Communicator::await(Ready&& ready) {
   return {};
 }
 
+// Hints for the control thread's answers and for messages; they order nothing.
+void Communicator::note_call(const Request& request) {
+  current_ = &request;
+  in_call_.store(true, std::memory_order_relaxed);
+  in_message_.store(request.point_to_point(), std::memory_order_relaxed);
+}
+
 Status Communicator::run_hot(HotCall& call, const Request& request) {
   hot_ = &call;
-  current_ = &request;
-  in_call_.store(true, std::memory_order_relaxed);  // a hint for messages
+  note_call(request);
   if (request.point_to_point()) {
     hot_fingerprint_ = message_fingerprint(request);
   } else {
@@ -240,8 +252,7 @@ Result<Execution*> Communicator::begin(Request& request) {
   if (program == nullptr) return nullptr;
   make_hot(request, *program, *data);
 
-  current_ = &request;
-  in_call_.store(true, std::memory_order_relaxed);  // a hint for messages
+  note_call(request);
   if (n_in_flight_ == executions_.size()) executions_.push_back(std::make_unique<Execution>());
   Execution* execution = executions_[n_in_flight_++].get();
   execution->start(*program, *data, bells_);
@@ -280,6 +291,7 @@ PlanKey Communicator::plan_key(const Request& request) const {
   key.element_bytes = static_cast<std::uint8_t>(element_bytes(request.datatype));
   key.partial_bytes = key.element_bytes;
   key.root = request.rooted() || request.point_to_point() ? request.root : 0;
+  key.uneven = request.vector_form;
   const std::size_t n = static_cast<std::size_t>(n_ranks_);
   std::size_t elements = request.count;
   switch (request.collective) {
@@ -397,6 +409,8 @@ Result<CallData> Communicator::prepare(const Request& request, const Program*& p
       break;
   }
   data.fingerprint_by_block = request.vector_form;
+  data.bytes = output_bytes;
+  data.slot_store = output_bytes >= StoreChoice::kSmallest ? store_choice_.choose(output_bytes) : Store::cached;
   data.output_store = output_bytes >= kStreamingBytes ? Store::streaming : Store::cached;
   return data;
 }
@@ -515,6 +529,7 @@ CallReport Communicator::report(std::uint64_t sequence) {
   CallReport report;
   report.current_sequence = history_.current();
   report.in_call = in_call_.load(std::memory_order_relaxed);
+  report.point_to_point = in_message_.load(std::memory_order_relaxed);
   report.record = history_.find(sequence);
   return report;
 }

@@ -15,6 +15,7 @@
 #include "comm/custom_ops.h"
 #include "comm/hot_calls.h"
 #include "comm/plan_cache.h"
+#include "comm/store_choice.h"
 #include "control/control.h"
 #include "enqueue/request.h"
 #include "exec/cpu_executor.h"
@@ -105,6 +106,7 @@ class Communicator final : public ControlEvents, public WaitMonitor {
   template <class Ready>
   Status await(Ready&& ready);
   Status walk(Execution& execution);
+  void note_call(const Request& request);
   int mismatched_peer() const;
   Status explain_wait(std::chrono::steady_clock::duration waited);
   std::string call_in_progress() const;
@@ -130,6 +132,7 @@ class Communicator final : public ControlEvents, public WaitMonitor {
   CustomOps custom_ops_;
 
   HotCalls hot_calls_;
+  StoreChoice store_choice_;
   CallHistory history_;
   std::uint64_t sequence_ = 0;  // of collective calls
   // For messages about a wait: the call that began last, by the general way or the fast one.
@@ -137,6 +140,7 @@ class Communicator final : public ControlEvents, public WaitMonitor {
   HotCall* hot_ = nullptr;
   std::uint32_t hot_fingerprint_ = 0;
   std::atomic<bool> in_call_{false};
+  std::atomic<bool> in_message_{false};
   std::vector<std::unique_ptr<Execution>> executions_;  // those in flight first
   std::size_t n_in_flight_ = 0;
   std::chrono::steady_clock::time_point last_report_{};

@@ -30,6 +30,7 @@ Result<const Program*> PlanCache::find_slowly(const PlanKey& key) {
   request.commutative = key.commutative;
   request.premultiplied = key.premultiplied;
   request.mapped_buffers = key.mapped;
+  request.uneven = key.uneven;
   if (key.size_known) request.bytes = largest_of_class(key.size_class);
   auto plan = make_plan(request, rank_);
   if (!plan) return tl::make_unexpected(plan.error());

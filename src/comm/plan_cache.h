@@ -38,6 +38,7 @@ struct PlanKey {
   bool premultiplied = false;
   bool mapped = false;
   bool size_known = true;
+  bool uneven = false;  // blocks of any size
   std::uint32_t size_class = 0;
   int root = 0;
 
@@ -46,6 +47,7 @@ struct PlanKey {
            static_cast<std::uint64_t>(partial_bytes) << 8 | static_cast<std::uint64_t>(commutative) << 12 |
            static_cast<std::uint64_t>(premultiplied) << 13 | static_cast<std::uint64_t>(mapped) << 14 |
            static_cast<std::uint64_t>(size_known) << 15 | static_cast<std::uint64_t>(size_class) << 16 |
+           static_cast<std::uint64_t>(uneven) << 28 |
            static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
   }
 };

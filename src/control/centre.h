@@ -37,6 +37,7 @@ class Centre final : private InquiryDesk::Floor {
   bool gathers_at(const Door& door) const { return door_.get() == &door; }
 
   bool is_here(int rank) const { return seat_of(rank) != nullptr; }
+  bool is_empty() const { return lowest_rank_here() < 0 && !is_hosted(); }
 
   // Rank 0 joins in this process. `make_memory` is called when everyone is here and memory is wanted; memory_made()
   // answers it later, because reserving it takes too long for this thread. `failed` is called when init fails: rank 0

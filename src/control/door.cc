@@ -34,16 +34,27 @@ void Door::knock() {
     auto socket = accept_from(listener_.get());
     if (!socket) {
       if (make_room(Room::if_stale)) continue;
-      log_warn("control: {}", socket.error().text);
-      service_.meetings().fail_all_at(*this, descriptor_limit_error("init, for each rank that connects,", 2));
-      // Without meetings nobody holds this door any more; with the connection still queued it must not wake the thread.
-      watch_.reset();
-      return;
+      return run_out_of_descriptors(socket.error());
     }
     if (!*socket) return;
     if (newcomers_.size() >= kMaxNewcomers) make_room(Room::urgent);
     add(std::move(**socket));
   }
+}
+
+// Init fails for those who can be told why. Newcomers that are about to say who they are get the time to; where nobody has come
+// yet, the next one will be told.
+void Door::run_out_of_descriptors(const Error& error) {
+  if (!newcomers_.empty()) return pause(std::chrono::milliseconds(10));
+  if (!std::exchange(has_complained_, true)) log_warn("control: {}", error.text);
+  pause(std::chrono::milliseconds(100));
+  service_.meetings().fail_all_at(*this, descriptor_limit_error("init, for each rank that connects,", 2));
+}
+
+// The connection stays queued, so the listener would wake the thread again and again.
+void Door::pause(std::chrono::milliseconds length) {
+  watch_.listen_to(0);
+  pause_ = service_.after(length, [this] { watch_.listen_to(EPOLLIN); });
 }
 
 // Drops the one that waits longest. A rank needs milliseconds to say who it is: who waits longer than a second is none.

@@ -42,6 +42,8 @@ class Door {
   void add(UniqueFd socket);
   enum class Room { urgent, if_stale };
   bool make_room(Room how);
+  void run_out_of_descriptors(const Error& error);
+  void pause(std::chrono::milliseconds length);
   void hear(std::uint64_t number);
   bool step(Newcomer& newcomer, const Message& message, std::uint64_t number);
   void drop(std::uint64_t number, const std::string& reason);
@@ -50,6 +52,8 @@ class Door {
   const std::string name_;
   UniqueFd listener_;
   Watch watch_;
+  Timer pause_;
+  bool has_complained_ = false;
   std::map<std::uint64_t, std::unique_ptr<Newcomer>> newcomers_;  // by order of arrival
   std::uint64_t next_number_ = 0;
 };

@@ -120,6 +120,9 @@ TEST(Environment, BadValuesAreNamed) {
 namespace hocket::test {
 namespace {
 
+// A name of this run's own: others may run the same test at the same time.
+std::string name_for(const char* test) { return fmt::format("hocket-{}-{}", test, ::getpid()); }
+
 void set_rank(int rank, int n_ranks) {
   ::setenv("HOCKET_RANK", std::to_string(rank).c_str(), 1);
   ::setenv("HOCKET_NRANKS", std::to_string(n_ranks).c_str(), 1);
@@ -137,13 +140,13 @@ Result<std::unique_ptr<ControlLink>> join_from_environment(int timeout_ms = 1000
 }
 
 TEST(JoinFromEnvironment, WorksRepeatedlyAndInAnyOrder) {
-  for (const char* const root : {"", "unix:hocket-environment-test"}) {
+  for (const std::string& root : {std::string(), "unix:" + name_for("environment")}) {
     Children children;
     SharedBoard board;
     for (int rank = 2; rank >= 0; --rank) {
       children.start([&, rank] {
         set_rank(rank, 3);
-        ::setenv("HOCKET_ROOT", root, 1);
+        ::setenv("HOCKET_ROOT", root.c_str(), 1);
         // Rank 0 comes last: the others retry until it is there.
         if (rank == 0) wait_until([&] { return board->value[0] == 2; });
         if (rank != 0) ++board->value[0];
@@ -159,21 +162,21 @@ TEST(JoinFromEnvironment, WorksRepeatedlyAndInAnyOrder) {
 
 TEST(JoinFromEnvironment, ANameInUseIsAnErrorAtOnce) {
   Children children;
-  SharedBoard board;
+  const std::string name = name_for("in-use");
   for (int job = 0; job < 2; ++job) {
     children.start([&, job] {
       set_rank(0, 2);
-      ::setenv("HOCKET_ROOT", "unix:hocket-in-use-test", 1);
+      ::setenv("HOCKET_ROOT", ("unix:" + name).c_str(), 1);
       if (job == 0) {
         const auto link = join_from_environment(1500);
         ASSERT_FALSE(link);
         EXPECT_NE(link.error().text.find("missing: rank 1"), std::string::npos) << link.error().text;
       } else {
-        ASSERT_TRUE(wait_until([] { return control::connect_to("hocket-in-use-test").has_value(); }));
+        ASSERT_TRUE(wait_until([&] { return control::connect_to(name).has_value(); }));
         const auto start = Clock::now();
         const auto link = join_from_environment();
         ASSERT_FALSE(link);
-        EXPECT_NE(link.error().text.find("unix:@hocket-in-use-test"), std::string::npos) << link.error().text;
+        EXPECT_NE(link.error().text.find("unix:@" + name), std::string::npos) << link.error().text;
         EXPECT_NE(link.error().text.find("Address already in use (98)"), std::string::npos) << link.error().text;
         EXPECT_LT(Clock::now() - start, 1s);
       }
@@ -184,11 +187,11 @@ TEST(JoinFromEnvironment, ANameInUseIsAnErrorAtOnce) {
 
 TEST(JoinFromEnvironment, AnotherSecretIsNamed) {
   Children children;
-  SharedBoard board;
+  const std::string name = name_for("secret");
   for (int rank = 0; rank < 2; ++rank) {
     children.start([&, rank] {
       set_rank(rank, 2);
-      ::setenv("HOCKET_ROOT", "unix:hocket-secret-test", 1);
+      ::setenv("HOCKET_ROOT", ("unix:" + name).c_str(), 1);
       ::setenv("HOCKET_SECRET", rank == 0 ? "this" : "that", 1);
       const auto link = join_from_environment(1000);
       ASSERT_FALSE(link);

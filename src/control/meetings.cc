@@ -51,7 +51,7 @@ void Meetings::end(Centre& centre) {
 void Meetings::fail_all_at(const Door& door, const Error& error) {
   std::vector<Centre*> here;
   for (const auto& [id, centre] : centres_) {
-    if (centre->gathers_at(door)) here.push_back(centre.get());
+    if (centre->gathers_at(door) && !centre->is_empty()) here.push_back(centre.get());
   }
   for (Centre* centre : here) centre->fail_init(error);  // each is buried, not deleted: the others stay valid
 }

@@ -24,7 +24,7 @@ class Meetings {
 
   Centre* find(const MeetingId& meeting);  // nullptr: none of this process
   void end(Centre& centre);                // destroyed after the current round
-  void fail_all_at(const Door& door, const Error& error);
+  void fail_all_at(const Door& door, const Error& error);  // those to which someone has come
 
  private:
   Result<Centre*> add(ServiceUse use, const MeetingPlace& place, std::shared_ptr<Door> door);

@@ -51,7 +51,6 @@ struct Keeper {
 Result<ServiceUse> ServiceUse::start() {
   Keeper& keeper = Keeper::get();
   const std::lock_guard lock(keeper.mutex);
-  if (keeper.service != nullptr && keeper.uses == 0) keeper.end();  // it was the last to leave, on its own thread
   if (keeper.service == nullptr) {
     auto made = Service::make();
     if (!made) return tl::make_unexpected(std::move(made).error());
@@ -72,11 +71,15 @@ ServiceUse::~ServiceUse() {
   Keeper& keeper = Keeper::get();
   const std::lock_guard lock(keeper.mutex);
   if (keeper.service != service_ || --keeper.uses > 0) return;
-  if (service_->on_thread()) {
-    service_->stop();
-  } else {
+  if (!service_->on_thread()) {
     keeper.end();
+    return;
   }
+  // A meeting was the last to need the thread, which cannot join itself: it cleans up behind itself.
+  keeper.service = nullptr;
+  service_->stop();
+  service_->ends_itself_ = true;
+  service_->thread_.detach();
 }
 
 void Watch::listen_to(std::uint32_t events) {
@@ -134,7 +137,10 @@ Result<std::unique_ptr<Service>> Service::make() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = 0;
   try {
-    service->thread_ = std::thread([raw = service.get()] { raw->loop(); });
+    service->thread_ = std::thread([raw = service.get()] {
+      raw->loop();
+      if (raw->ends_itself_) delete raw;
+    });
   } catch (const std::system_error& failure) {
     error = failure.code().value();
   }
@@ -176,7 +182,7 @@ void Service::run(const Task& task) {
 void Service::stop() {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
-  if (wake_) wake();  // else the thread has ended by itself
+  wake();
 }
 
 Result<Watch> Service::watch(int fd, std::uint32_t events, OnReady on_ready) {
@@ -246,12 +252,13 @@ void Service::loop() {
     const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), busy ? 0 : until_next_timer_ms());
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
-      if (event.data.u64 == 0) {
+      const std::uint64_t token = event.data.u64;
+      if (token == 0) {
         std::uint64_t ignored = 0;
         [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &ignored, sizeof(ignored));
         continue;
       }
-      const auto found = watched_.find(event.data.u64);
+      const auto found = watched_.find(token);
       if (found == watched_.end()) continue;  // removed earlier in this round
       const std::shared_ptr<const OnReady> on_ready = found->second;
       (*on_ready)(event.events);

@@ -28,8 +28,8 @@ class Service;
 
 using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC
 
-// Keeps the control thread alive. Releasing the last one ends and joins it; from the thread itself, it ends after the
-// current round. A copy that a fork()ed child inherited does nothing.
+// Keeps the control thread alive. Releasing the last one ends and joins it; released on the thread itself, the thread ends
+// after the current round. A copy that a fork()ed child inherited does nothing.
 class ServiceUse {
  public:
   static Result<ServiceUse> start();
@@ -155,6 +155,7 @@ class Service {
   std::vector<Task> at_end_of_round_;
   std::unique_ptr<Meetings> meetings_;
   std::thread thread_;
+  bool ends_itself_ = false;  // control thread only
 };
 
 }  // namespace hocket::control

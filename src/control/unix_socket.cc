@@ -68,6 +68,7 @@ Result<std::optional<UniqueFd>> accept_from(int listener) {
     if (socket) return std::optional<UniqueFd>(std::move(socket));
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::optional<UniqueFd>();
+    if (is_descriptor_limit(errno)) return tl::make_unexpected(descriptor_limit_error("accepting a control connection", 1));
     return fail_errno(errno, "cannot accept a control connection");
   }
 }

@@ -156,11 +156,14 @@ void Execution::send(const ProgramStep& step, const Run& run, std::size_t begin,
   SendRing& ring = *program_->operands[step.first_sink].send;
   const std::byte* source = local_source(program_->operands[step.first_source], run, begin);
   const std::size_t bytes = count * data_.element_bytes;
-  if (run.ll)
+  if (run.ll) {
     fill_lines(ring.lines(), source, bytes);
-  else
-    std::memcpy(ring.bulk(), source, bytes);
-  ring.commit(run.fingerprint, stamped_lines(run, count));
+    ring.commit(run.fingerprint, stamped_lines(run, count));
+  } else {
+    const MoveSink target{ring.bulk(), Format::element, data_.slot_store};
+    copy_move(source, &target, 1, bytes);
+    ring.commit_bulk(run.fingerprint, bytes);
+  }
   bells_->ring();
 }
 
@@ -170,13 +173,12 @@ void Execution::receive(const ProgramStep& step, const Run& run, std::size_t beg
   const std::size_t bytes = count * data_.element_bytes;
   if (run.ll) {
     drain_lines(ring.lines(), sink, bytes);
-  } else if (data_.output_store == Store::streaming) {
-    const MoveSink target{sink, Format::element, Store::streaming};
-    copy_move(ring.bulk(), &target, 1, bytes);
+    ring.release();
   } else {
-    std::memcpy(sink, ring.bulk(), bytes);
+    const MoveSink target{sink, Format::element, data_.output_store};
+    copy_move(ring.bulk(), &target, 1, bytes);
+    ring.release_bulk(bytes);
   }
-  ring.release();
   bells_->ring();
 }
 
@@ -222,6 +224,7 @@ void Execution::combine(const ProgramStep& step, const Run& run, std::size_t beg
       sink.store = data_.output_store;
     } else if (!run.ll) {
       sink.data = operand.send->bulk();
+      sink.store = data_.slot_store;
     } else if (!in_lines) {
       sink.data = operand.send->lines()->data;
     } else {
@@ -239,7 +242,9 @@ void Execution::combine(const ProgramStep& step, const Run& run, std::size_t beg
   args.divisor = step.finish ? data_.divisor : 1;
   args.user_fn = data_.user_fn;
   args.user_data = data_.user_data;
-  if (data_.move != nullptr)
+  if (data_.move == nullptr && sinks_[0].data == sources_[0].data && step.n_sinks == 2)
+    copy_move(sources_[0].data, &sinks_[1], 1, count * data_.element_bytes);  // in place: the first sink has it already
+  else if (data_.move != nullptr)
     data_.move(args);
   else
     copy_move(sources_[0].data, sinks_.data(), args.n_sinks, count * data_.element_bytes);
@@ -248,11 +253,21 @@ void Execution::combine(const ProgramStep& step, const Run& run, std::size_t beg
   for (std::uint32_t i = 0; i < step.n_sinks; ++i) {
     SendRing* ring = operands[step.first_sink + i].send;
     if (ring == nullptr) continue;
+    if (!run.ll) {
+      ring->commit_bulk(run.fingerprint, count * bytes_of(sinks_[i].format));
+      continue;
+    }
     if (in_lines) fill_lines(ring->lines(), sinks_[i].data, bytes);
     ring->commit(run.fingerprint, lines);
   }
-  for (std::uint32_t i = 0; i < step.n_sources; ++i)
-    if (RecvRing* ring = operands[step.first_source + i].recv; ring != nullptr) ring->release();
+  for (std::uint32_t i = 0; i < step.n_sources; ++i) {
+    RecvRing* ring = operands[step.first_source + i].recv;
+    if (ring == nullptr) continue;
+    if (run.ll)
+      ring->release();
+    else
+      ring->release_bulk(count * bytes_of(sources_[i].format));
+  }
   bells_->ring();
 }
 

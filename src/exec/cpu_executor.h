@@ -28,8 +28,10 @@ struct CallData {
   const void* scale = nullptr;
   hocketUserReduceFn user_fn = nullptr;
   void* user_data = nullptr;
-  // How the output is written.
+  // How the output and the slots' bulk areas are written.
   Store output_store = Store::cached;
+  Store slot_store = Store::cached;
+  std::size_t bytes = 0;  // of the larger buffer
   // Stamped on every transfer. When not every rank knows all counts, each transfer's own size is mixed in.
   std::uint32_t fingerprint = 0;
   bool fingerprint_by_block = false;
@@ -46,6 +48,7 @@ class Execution {
   // One pass over the lanes: each takes at most one step. True when any did.
   bool advance();
   bool done() const { return active_.empty(); }
+  const CallData& data() const { return data_; }
 
   // Where the block of step `index` lies, in elements, and whether it fits the lines of a slot.
   struct Extents {
@@ -92,6 +95,9 @@ class Execution {
   void combine(const ProgramStep& step, const Run& run, std::size_t begin, std::size_t count);
   const std::byte* local_source(const ProgramOperand& operand, const Run& run, std::size_t begin) const;
   std::byte* local_sink(const ProgramOperand& operand, const Run& run, std::size_t begin) const;
+  std::size_t bytes_of(Format format) const {
+    return format == Format::accumulator ? data_.partial_bytes : data_.element_bytes;
+  }
   template <class Visit>
   void for_each_unready(Visit&& visit) const;
 

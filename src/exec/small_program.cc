@@ -6,9 +6,37 @@
 
 namespace hocket {
 
+namespace {
+
+enum class Role : std::uint8_t { sends, receives, local, relays };
+
+Role role_of(const Program& program, const ProgramStep& step) {
+  bool receives = false, sends = false;
+  for (std::uint32_t i = 0; i < step.n_sources; ++i) receives |= program.operands[step.first_source + i].recv != nullptr;
+  for (std::uint32_t i = 0; i < step.n_sinks; ++i) sends |= program.operands[step.first_sink + i].send != nullptr;
+  if (sends && receives) return Role::relays;
+  return sends ? Role::sends : receives ? Role::receives : Role::local;
+}
+
+// Steps run one after the other, all that send before all that receive: no lane may need another order, and nobody may
+// depend on what a rank passes on.
+bool runs_in_order(const Program& program) {
+  for (const ProgramLane& lane : program.lanes) {
+    bool received = false;
+    for (std::uint32_t i = lane.first_step; i < lane.first_step + lane.n_steps; ++i) {
+      const Role role = role_of(program, program.steps[i]);
+      if (role == Role::relays || (role == Role::sends && received)) return false;
+      received |= role == Role::receives;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<SmallProgram> SmallProgram::make(const Program& program, const CallData& data) {
   if (program.plan.needs_scratch || program.plan.needs_mapped_buffers || program.widened || data.scale != nullptr ||
-      data.user_fn != nullptr || data.fingerprint_by_block)
+      data.user_fn != nullptr || data.fingerprint_by_block || !runs_in_order(program))
     return std::nullopt;
   SmallProgram small;
   small.program_ = &program;
@@ -17,45 +45,48 @@ std::optional<SmallProgram> SmallProgram::make(const Program& program, const Cal
   Execution layout;
   Doorbells none;
   layout.start(program, data, none);
-  for (const ProgramLane& lane : program.lanes) {
-    if (lane.n_steps != 1) return std::nullopt;
-    const ProgramStep& step = program.steps[lane.first_step];
-    const Execution::Extents extents = layout.extents(lane.first_step);
-    if (!extents.ll && !(step.shape == ProgramStep::Shape::copy && extents.count * data.element_bytes <= program.ll_bytes) &&
-        extents.count != 0)
-      return std::nullopt;
-    if (extents.count == 0 && step.block != kToken) continue;  // nothing to move for either end
-    Step made;
-    made.shape = step.shape;
-    made.bytes = static_cast<std::uint32_t>(extents.count * data.element_bytes);
-    made.count = static_cast<std::uint32_t>(extents.count);
-    made.n_lines = static_cast<std::uint16_t>(lines_for(made.bytes));
-    made.input_offset = extents.input_offset * data.element_bytes;
-    made.output_offset = extents.output_offset * data.element_bytes;
-    made.divisor = step.finish ? data.divisor : 1;
-    made.first_source = step.first_source;
-    made.n_sources = step.n_sources;
-    made.first_sink = step.first_sink;
-    made.n_sinks = step.n_sinks;
-    if (step.n_sources + step.n_sinks <= 2) {
-      // At most one ring: its readiness is the step's.
-      for (std::uint32_t i = 0; i < step.n_sources; ++i) made.recv = program.operands[step.first_source + i].recv;
-      for (std::uint32_t i = 0; i < step.n_sinks; ++i) made.send = program.operands[step.first_sink + i].send;
-      if (made.recv != nullptr && made.send != nullptr) return std::nullopt;  // a relay: not for this walk
-    }
-    small.steps_.push_back(made);
-    if (step.shape == ProgramStep::Shape::move && made.n_lines > 1)
-      small.stage_bytes_ = std::max(small.stage_bytes_, static_cast<std::size_t>(made.n_lines) * kLinePayload);
+  for (std::uint32_t i = 0; i < program.steps.size(); ++i) {
+    const ProgramStep& step = program.steps[i];
+    const Execution::Extents extents = layout.extents(i);
+    const bool token = step.block == kToken;
+    if (extents.count == 0 && !token) continue;  // nothing to move for either end
+    const bool fits = extents.ll || (role_of(program, step) == Role::local &&
+                                     extents.count * data.element_bytes <= program.ll_bytes);
+    if (!token && !fits) return std::nullopt;
+    small.add_step(program, step, extents, data);
   }
-  std::stable_partition(small.steps_.begin(), small.steps_.end(), [&](const Step& step) {
-    for (std::uint32_t i = 0; i < step.n_sources; ++i)
-      if (small.operands_[step.first_source + i].recv != nullptr) return false;
-    return true;
-  });
+  std::stable_partition(small.steps_.begin(), small.steps_.end(), [](const Step& step) { return step.sends; });
   small.sources_.resize(program.most_sources);
   small.sinks_.resize(program.most_sinks);
   small.staging_.resize((program.most_sources + program.most_sinks) * small.stage_bytes_);
   return small;
+}
+
+void SmallProgram::add_step(const Program& program, const ProgramStep& step, const Execution::Extents& extents,
+                            const CallData& data) {
+  Step made;
+  made.shape = step.shape;
+  made.sends = role_of(program, step) == Role::sends;
+  made.count = static_cast<std::uint32_t>(extents.count);
+  made.bytes = static_cast<std::uint32_t>(extents.count * data.element_bytes);
+  made.n_lines = static_cast<std::uint16_t>(lines_for(made.bytes));
+  made.input_offset = extents.input_offset * data.element_bytes;
+  made.output_offset = extents.output_offset * data.element_bytes;
+  made.divisor = step.finish ? data.divisor : 1;
+  made.first_source = step.first_source;
+  made.n_sources = step.n_sources;
+  made.first_sink = step.first_sink;
+  made.n_sinks = step.n_sinks;
+  // With one ring, its readiness is the step's.
+  int n_rings = 0;
+  for (std::uint32_t i = 0; i < step.n_sources; ++i)
+    if (RecvRing* ring = program.operands[step.first_source + i].recv; ring != nullptr) made.recv = ring, ++n_rings;
+  for (std::uint32_t i = 0; i < step.n_sinks; ++i)
+    if (SendRing* ring = program.operands[step.first_sink + i].send; ring != nullptr) made.send = ring, ++n_rings;
+  made.one_ring = n_rings == 1;
+  if (step.shape == ProgramStep::Shape::move && made.n_lines > 1)
+    stage_bytes_ = std::max(stage_bytes_, static_cast<std::size_t>(made.n_lines) * kLinePayload);
+  steps_.push_back(made);
 }
 
 bool SmallProgram::all_ready(const Step& step, std::uint32_t fingerprint) const {
@@ -142,7 +173,8 @@ void SmallProgram::combine(const Step& step, const std::byte* input, std::byte* 
 }
 
 void SmallProgram::add_awaited(std::uint32_t fingerprint, std::vector<int>& ranks) const {
-  for (const Step& step : steps_) {
+  for (std::size_t at = at_; at < steps_.size(); ++at) {
+    const Step& step = steps_[at];
     for (std::uint32_t i = 0; i < step.n_sources; ++i) {
       const ProgramOperand& operand = operands_[step.first_source + i];
       if (operand.recv != nullptr && !operand.recv->ready(fingerprint, step.n_lines)) ranks.push_back(operand.peer);
@@ -161,9 +193,9 @@ void SmallProgram::add_awaited(std::uint32_t fingerprint, std::vector<int>& rank
 }
 
 int SmallProgram::mismatched_peer(std::uint32_t fingerprint) const {
-  for (const Step& step : steps_)
-    for (std::uint32_t i = 0; i < step.n_sources; ++i) {
-      const ProgramOperand& operand = operands_[step.first_source + i];
+  for (std::size_t at = at_; at < steps_.size(); ++at)
+    for (std::uint32_t i = 0; i < steps_[at].n_sources; ++i) {
+      const ProgramOperand& operand = operands_[steps_[at].first_source + i];
       if (operand.recv != nullptr && operand.recv->mismatched(fingerprint)) return operand.peer;
     }
   return -1;

@@ -22,7 +22,8 @@ class SmallProgram {
   // they wait for credit at most, which peers give while they finish earlier calls, so blocking here cannot deadlock.
   template <class Await>
   Status run(const std::byte* input, std::byte* output, std::uint32_t fingerprint, Doorbells& bells, Await&& await) {
-    for (const Step& step : steps_) {
+    for (at_ = 0; at_ < steps_.size(); ++at_) {
+      const Step& step = steps_[at_];
       if (!ready(step, fingerprint)) HOCKET_TRY(await([&] { return ready(step, fingerprint); }));
       execute(step, input, output, fingerprint);
       bells.ring();
@@ -38,29 +39,31 @@ class SmallProgram {
     return true;
   }
 
-  // For messages about a wait, which is rare: the peers that the first unready steps wait for.
+  // For messages about a wait, which is rare: the peers that steps not yet done wait for.
   void add_awaited(std::uint32_t fingerprint, std::vector<int>& ranks) const;
   int mismatched_peer(std::uint32_t fingerprint) const;
 
  private:
   struct Step {
     ProgramStep::Shape shape = ProgramStep::Shape::token;
+    bool sends = false;     // and receives nothing
+    bool one_ring = false;  // `send` or `recv` is the only ring
     std::uint16_t n_lines = 1;
     std::uint32_t bytes = 0;
     std::uint32_t count = 0;
     std::size_t input_offset = 0, output_offset = 0;  // bytes
     int divisor = 1;
-    SendRing* send = nullptr;  // the only ring of a send or receive step
+    SendRing* send = nullptr;
     RecvRing* recv = nullptr;
     std::uint32_t first_source = 0, n_sources = 0;  // of operands_
     std::uint32_t first_sink = 0, n_sinks = 0;
   };
 
   bool ready(const Step& step, std::uint32_t fingerprint) const {
-    if (step.recv != nullptr) return step.recv->ready(fingerprint, step.n_lines);
-    if (step.send != nullptr) return step.send->can_send();
-    return all_ready(step, fingerprint);
+    if (!step.one_ring) return all_ready(step, fingerprint);
+    return step.recv != nullptr ? step.recv->ready(fingerprint, step.n_lines) : step.send->can_send();
   }
+  void add_step(const Program& program, const ProgramStep& step, const Execution::Extents& extents, const CallData& data);
   bool all_ready(const Step& step, std::uint32_t fingerprint) const;
   void execute(const Step& step, const std::byte* input, std::byte* output, std::uint32_t fingerprint);
   void combine(const Step& step, const std::byte* input, std::byte* output, std::uint32_t fingerprint);
@@ -68,6 +71,7 @@ class SmallProgram {
   const Program* program_ = nullptr;
   MoveFn move_ = nullptr;
   std::vector<Step> steps_;
+  std::size_t at_ = 0;  // the step that run() is at; those before it are done, and their rings may hold later calls' data
   std::vector<ProgramOperand> operands_;
   // Workspace of combine(), sized once.
   std::vector<MoveSource> sources_;

@@ -7,7 +7,8 @@ namespace hocket {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::uint32_t kDepth = 8;
+constexpr std::uint32_t kDepth = kMaxDepth;
+constexpr std::size_t kSlotsOfBulk = 8;  // a ring's bulk area, in largest transfers
 constexpr std::size_t kPairPorts = 3;
 // A ring wants to be larger than a core's own cache: a slot that has left the reader's cache before it is written again
 // costs much less than one that has to be taken back from it (measured: 64 KiB ring 7 GB/s, 512 KiB and more 20 GB/s, two
@@ -20,7 +21,7 @@ std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit
 // Lines, tails and bulk areas of one ring, one after the other.
 std::size_t ring_bytes(std::uint32_t depth, std::uint32_t lines_per_slot, std::size_t slot_bytes, int n_tails) {
   return round_up(depth * lines_per_slot * sizeof(SlotLine) + static_cast<std::size_t>(n_tails) * sizeof(TailLine) +
-                      depth * slot_bytes,
+                      kSlotsOfBulk * slot_bytes,
                   kCacheLine);
 }
 
@@ -29,11 +30,11 @@ std::size_t ring_bytes(std::uint32_t depth, std::uint32_t lines_per_slot, std::s
 ShmLayout::ShmLayout(int n_ranks, const Settings& settings)
     : n_ranks_(n_ranks), n_channels_(std::max(1, settings.channels)), depth_(kDepth) {
   const auto peers = static_cast<std::size_t>(std::max(1, n_ranks - 1));
-  lines_per_slot_ = n_ranks <= 32 ? 32 : 4;
+  lines_per_slot_ = n_ranks <= 8 ? 80 : n_ranks <= 32 ? 32 : 4;
   const auto budget = static_cast<std::size_t>(settings.shm_bytes);
   const std::size_t per_ring = budget / static_cast<std::size_t>(n_channels_);
   const auto fit = [&](std::size_t bytes) {
-    return std::clamp(bytes / kDepth / kPage * kPage, kSmallestSlot, kLargestSlot);
+    return std::clamp(bytes / kSlotsOfBulk / kPage * kPage, kSmallestSlot, kLargestSlot);
   };
   pair_slot_bytes_ = fit(per_ring / (kPairPorts + 1) / peers);
   multicast_slot_bytes_ = fit(per_ring / (kPairPorts + 1));
@@ -71,6 +72,7 @@ RingMemory ShmLayout::ring(std::byte* base, int src, int dst, Port port, int cha
   memory.depth = depth_;
   memory.lines_per_slot = lines_per_slot_;
   memory.slot_bytes = multicast ? multicast_slot_bytes_ : pair_slot_bytes_;
+  memory.bulk_bytes = kSlotsOfBulk * memory.slot_bytes;
   memory.lines = reinterpret_cast<SlotLine*>(base + offset);
   offset += depth_ * lines_per_slot_ * sizeof(SlotLine);
   memory.tails = reinterpret_cast<TailLine*>(base + offset);

@@ -29,15 +29,18 @@ std::size_t ShmTransport::index(const RingKey& key) const {
   return static_cast<std::size_t>((key.channel * kPortCount + static_cast<int>(key.port)) * n_ranks_ + peer);
 }
 
+bool ShmTransport::serves(const RingKey& key) const {
+  return key.peer >= kAllPeers && key.peer < n_ranks_ && key.peer != rank_ && key.channel >= 0 &&
+         key.channel < layout_.n_channels() && static_cast<int>(key.port) < kPortCount;
+}
+
 SendRing* ShmTransport::sender(const RingKey& key) {
   const bool multicast = key.port == Port::multicast;
-  if (multicast != (key.peer == kAllPeers) || key.peer == rank_ || key.channel >= layout_.n_channels()) return nullptr;
-  return &senders_[index(key)];
+  return serves(key) && multicast == (key.peer == kAllPeers) ? &senders_[index(key)] : nullptr;
 }
 
 RecvRing* ShmTransport::receiver(const RingKey& key) {
-  if (key.peer == kAllPeers || key.peer == rank_ || key.channel >= layout_.n_channels()) return nullptr;
-  return &receivers_[index(key)];
+  return serves(key) && key.peer != kAllPeers ? &receivers_[index(key)] : nullptr;
 }
 
 TransportCaps ShmTransport::caps() const {

@@ -26,6 +26,7 @@ class ShmTransport final : public Transport {
   const ShmLayout& layout() const { return layout_; }
 
  private:
+  bool serves(const RingKey& key) const;
   std::size_t index(const RingKey& key) const;
 
   int rank_;
