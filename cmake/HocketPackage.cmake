@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` gives beside the library, the headers and hocket-perf: the CMake package, the pkg-config file and
 # the licence. Both packages are relocatable: they find the prefix from where they lie.
+
+# The version is written twice, here and for users of the header: the same in both.
+file(STRINGS ${PROJECT_SOURCE_DIR}/include/hocket/hocket.h version_lines REGEX "^#define HOCKET_(MAJOR|MINOR|PATCH) ")
+string(REGEX REPLACE "[^0-9]+" "." header_version "${version_lines}")
+if(NOT header_version STREQUAL ".${PROJECT_VERSION}")
+  message(FATAL_ERROR "hocket.h has version ${header_version}, CMakeLists.txt has ${PROJECT_VERSION}")
+endif()
+
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hocket)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/hocket-config.cmake.in

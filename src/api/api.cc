@@ -138,7 +138,8 @@ Status abort(hocketComm_t comm) {
   auto communicator = pin("hocketCommAbort", comm);
   if (!communicator) return tl::make_unexpected(communicator.error());
   (*communicator)->abort();
-  if (!communicators().retire(comm, kAbortLimit))
+  // An init that ends with this error retires the handle itself.
+  if (!communicators().retire(comm, kAbortLimit) && communicators().pin(comm) != nullptr)
     return fail(hocketInvalidUsage, "hocketCommAbort: a call on this communicator has not returned within {} ms; is it in a "
                 "user-defined reduction?", kAbortLimit.count());
   return {};

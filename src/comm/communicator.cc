@@ -16,6 +16,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+// From here on ranks ask each other where their buffers are before a call: below, the exchange would cost more than it saves.
+constexpr std::size_t kAgreementBytes = std::size_t{256} << 10;
+
 // Outputs beyond this are written past the caches: they will not be read again before they are evicted.
 constexpr std::size_t kStreamingBytes = std::size_t{64} << 20;
 
@@ -90,6 +93,10 @@ void Communicator::attach(std::shared_ptr<Mapping> memory) {
   // Until the CPUs of all ranks are known, waits assume that ranks outnumber them: always right, only slower.
   bells_ = Doorbells(layout_.sleepers(transport_->base()), layout_.bells(transport_->base()), rank_, n_ranks_, true);
   wait_policy_.crowded = true;
+  mapped_buffers_ = std::make_unique<MappedBuffers>(rank_, n_ranks_, *link_);
+  agreement_ports_.everyone = transport_->sender({kAllPeers, Port::multicast, 0});
+  for (int rank = 0; rank < n_ranks_; ++rank)
+    agreement_ports_.peers.push_back(rank == rank_ ? nullptr : transport_->receiver({rank, Port::multicast, 0}));
   link_->start(this);
 }
 
@@ -137,6 +144,8 @@ Status Communicator::init_barrier() {
   plans_ = std::make_unique<PlanCache>(common, rank_, transport_.get());
   Request barrier;
   barrier.collective = Collective::barrier;
+  // It is call 0, the same as with connect_all(): the application counts its own calls from 1.
+  sequence_ = std::uint64_t{0} - 1;
   return run(barrier);
 }
 
@@ -146,18 +155,11 @@ Status Communicator::run(Request& request) {
   auto execution = begin(request);
   if (!execution) return tl::make_unexpected(std::move(execution).error());
   if (*execution == nullptr) return {};
-  const std::size_t bytes = (*execution)->data().bytes;
-  const bool timed = bytes >= StoreChoice::kSmallest;
-  const auto start = timed ? steady_clock::now() : steady_clock::time_point{};
-  const Status status = walk(**execution);
-  if (status) [[likely]] {
-    if (timed) store_choice_.report(bytes, (*execution)->data().slot_store, steady_clock::now() - start);
-    finish(*execution);
-    return {};
-  }
-  const Error error = end_with(status.error());
+  Status status = walk(**execution);
+  if (!status) [[unlikely]]
+    status = tl::make_unexpected(end_with(status.error()));
   finish(*execution);
-  return tl::make_unexpected(error);
+  return status;
 }
 
 template <class Ready>
@@ -239,7 +241,8 @@ Result<Execution*> Communicator::begin(Request& request) {
     return tl::make_unexpected(status.error());
   }
   const Program* program = nullptr;
-  auto data = prepare(request, program);
+  PlanKey key;
+  auto data = prepare(request, program, key);
   if (!data) return tl::make_unexpected(std::move(data).error());
 
   if (!request.point_to_point()) {
@@ -255,11 +258,60 @@ Result<Execution*> Communicator::begin(Request& request) {
   note_call(request);
   if (n_in_flight_ == executions_.size()) executions_.push_back(std::make_unique<Execution>());
   Execution* execution = executions_[n_in_flight_++].get();
-  execution->start(*program, *data, bells_);
+  if (wants_agreement(request, key))
+    HOCKET_TRY(start_after_agreement(*execution, request, *data, *program, key));
+  else
+    execution->start(*program, *data, bells_);
   return execution;
 }
 
+// Whether peers' buffers could serve the call. Depends on what all ranks know alike, never on where buffers are.
+bool Communicator::wants_agreement(const Request& request, const PlanKey& key) const {
+  switch (request.collective) {
+    case Collective::all_reduce:
+    case Collective::reduce_scatter:
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      break;
+    default:
+      return false;  // little to save: a rooted call writes each byte once through slots as well
+  }
+  return n_ranks_ > 1 && key.size_known && !key.uneven && !key.premultiplied && settings_.algorithm.empty() &&
+         largest_of_class(key.size_class) >= kAgreementBytes;
+}
+
+// The call runs on peers' buffers if all ranks can reach them, and through slots if not.
+Status Communicator::start_after_agreement(Execution& execution, const Request& request, const CallData& data,
+                                           const Program& program, PlanKey key) {
+  key.mapped = true;
+  const auto mapped_program = plans_->find(key);
+  if (!mapped_program) return tl::make_unexpected(mapped_program.error());
+  if (!(*mapped_program)->plan.needs_mapped_buffers) {
+    execution.start(program, data, bells_);
+    return {};
+  }
+  const auto use = buffer_use(request, rank_, n_ranks_);
+  if (!use) return tl::make_unexpected(use.error());
+  const BufferOffer mine = mapped_buffers_->make_offer(request.send, request.recv, use->send_elements * data.element_bytes,
+                                                       use->recv_elements * data.element_bytes);
+  agreement_.start(*mapped_buffers_, agreement_ports_, mine, data.fingerprint, bells_);
+  execution.start_later(agreement_, [this, &execution, data = CallData(data), through_slots = &program, direct = *mapped_program]() mutable {
+    const Program* chosen = through_slots;
+    if (agreement_.mapped()) {
+      mapped_buffers_->resolve(agreement_.offers(), data.input, data.output);
+      data.peer_inputs = mapped_buffers_->inputs();
+      data.peer_outputs = mapped_buffers_->outputs();
+      chosen = direct;
+    }
+    execution.start(*chosen, data, bells_);
+  });
+  return {};
+}
+
 void Communicator::finish(Execution* execution) {
+  const CallData& data = execution->data();
+  if (data.bytes >= StoreChoice::kSmallest && !failed_.load(std::memory_order_relaxed))
+    store_choice_.report(data.bytes, data.slot_store, steady_clock::now() - data.begun);
   const auto last = executions_.begin() + static_cast<std::ptrdiff_t>(n_in_flight_) - 1;
   const auto found = std::find_if(executions_.begin(), last, [&](const auto& e) { return e.get() == execution; });
   std::iter_swap(found, last);
@@ -350,9 +402,9 @@ Status Communicator::apply_op(const Request& request, CallData& data, PlanKey& k
 }
 
 // Program and data of the call; no program when it moves nothing.
-Result<CallData> Communicator::prepare(const Request& request, const Program*& program) {
+Result<CallData> Communicator::prepare(const Request& request, const Program*& program, PlanKey& key) {
   CallData data;
-  PlanKey key = plan_key(request);
+  key = plan_key(request);
   if (request.reduction()) HOCKET_TRY(apply_op(request, data, key));
   const bool moves = !key.size_known || key.size_class != 0 || request.collective == Collective::barrier;
   if (!moves) return data;
@@ -410,7 +462,10 @@ Result<CallData> Communicator::prepare(const Request& request, const Program*& p
   }
   data.fingerprint_by_block = request.vector_form;
   data.bytes = output_bytes;
-  data.slot_store = output_bytes >= StoreChoice::kSmallest ? store_choice_.choose(output_bytes) : Store::cached;
+  if (output_bytes >= StoreChoice::kSmallest) {
+    data.slot_store = store_choice_.choose(output_bytes);
+    data.begun = steady_clock::now();
+  }
   data.output_store = output_bytes >= kStreamingBytes ? Store::streaming : Store::cached;
   return data;
 }
@@ -464,8 +519,11 @@ void Communicator::abort() {
 Error Communicator::end_with(const Error& error) {
   // A peer's or the control plane's verdict is known to everyone already; what this rank found by itself is not.
   const bool local = !failed_.load(std::memory_order_acquire);
-  const Error told{error.code, fmt::format("{}: {}", call_in_progress(), error.text)};
+  const std::string call = call_in_progress();
+  const Error told{error.code, error.text.starts_with(call) ? error.text : fmt::format("{}: {}", call, error.text)};
   failed(told);
+  // What was found elsewhere knows nothing of this rank's call: later calls tell it too.
+  if (const std::lock_guard lock(state_mutex_); first_error_.text == error.text) first_error_ = told;
   if (local && link_ != nullptr)
     link_->broadcast_failure({hocketRemoteError, fmt::format("rank {} failed first: {}", rank_, told.text)});
   return told;

@@ -14,6 +14,7 @@
 #include "comm/call_history.h"
 #include "comm/custom_ops.h"
 #include "comm/hot_calls.h"
+#include "comm/mapped_buffers.h"
 #include "comm/plan_cache.h"
 #include "comm/store_choice.h"
 #include "control/control.h"
@@ -48,7 +49,8 @@ class Communicator final : public ControlEvents, public WaitMonitor {
   // it takes the general way, which validates.
   HotCall* find_hot(const Request& request) {
     HotCall* const call = hot_calls_.find(request);
-    return call != nullptr && call->accepts(request) && !failed_.load(std::memory_order_acquire) ? call : nullptr;
+    return call != nullptr && call->accepts(request) && !failed_.load(std::memory_order_acquire) && !finalized() ? call
+                                                                                                                 : nullptr;
   }
   Status run_hot(HotCall& call, const Request& request);
   // A send or receive, if it can be done without waiting.
@@ -97,7 +99,10 @@ class Communicator final : public ControlEvents, public WaitMonitor {
   void publish_cpus();
   void read_cpus();
   Status init_barrier();
-  Result<CallData> prepare(const Request& request, const Program*& program);
+  Result<CallData> prepare(const Request& request, const Program*& program, PlanKey& key);
+  bool wants_agreement(const Request& request, const PlanKey& key) const;
+  Status start_after_agreement(Execution& execution, const Request& request, const CallData& data, const Program& program,
+                               PlanKey key);
   PlanKey plan_key(const Request& request) const;
   Status apply_op(const Request& request, CallData& data, PlanKey& key) const;
   static std::uint32_t fingerprint(const CallRecord& record);
@@ -129,6 +134,8 @@ class Communicator final : public ControlEvents, public WaitMonitor {
   WaitPolicy wait_policy_;
   int n_cpus_ = 1;
   std::unique_ptr<PlanCache> plans_;
+  std::unique_ptr<MappedBuffers> mapped_buffers_;
+  BufferAgreement::Ports agreement_ports_;
   CustomOps custom_ops_;
 
   HotCalls hot_calls_;
@@ -142,6 +149,7 @@ class Communicator final : public ControlEvents, public WaitMonitor {
   std::atomic<bool> in_call_{false};
   std::atomic<bool> in_message_{false};
   std::vector<std::unique_ptr<Execution>> executions_;  // those in flight first
+  BufferAgreement agreement_;  // of the one collective call in progress
   std::size_t n_in_flight_ = 0;
   std::chrono::steady_clock::time_point last_report_{};
   bool mismatch_reported_ = false;

@@ -114,7 +114,7 @@ Status collect(Group& group, const void* handle, const void* stream, Request& re
     group.members.push_back({handle, std::move(guard)});
     member = group.members.end() - 1;
   }
-  HOCKET_TRY(check_call(*member->guard, request));
+  if (request.vector_form || member->guard->find_hot(request) == nullptr) HOCKET_TRY(check_call(*member->guard, request));
   if (stream != nullptr && std::find(group.streams.begin(), group.streams.end(), stream) == group.streams.end()) {
     if (auto pinned = pin_stream(stream); !pinned) return tl::make_unexpected(pinned.error());
     group.streams.push_back(stream);

@@ -83,6 +83,14 @@ std::optional<AllocationPlace> find_allocation(const void* pointer, std::size_t 
   return AllocationPlace{allocation.number, offset};
 }
 
+std::byte* address_in_allocation(std::uint64_t allocation, std::size_t offset) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [address, entry] : all.by_address)
+    if (entry.number == allocation) return entry.mapping.data() + offset;
+  return nullptr;
+}
+
 std::uint64_t freed_allocations() {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);

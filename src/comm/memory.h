@@ -21,6 +21,9 @@ struct AllocationPlace {
 };
 std::optional<AllocationPlace> find_allocation(const void* pointer, std::size_t bytes);
 
+// The address of a place in a live allocation of this process; null when it is gone.
+std::byte* address_in_allocation(std::uint64_t allocation, std::size_t offset);
+
 // Number of allocations freed so far: peers forget what they mapped when it changes.
 std::uint64_t freed_allocations();
 

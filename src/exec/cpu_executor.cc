@@ -21,6 +21,7 @@ std::uint32_t mix_size(std::uint32_t fingerprint, std::size_t count) {
 }  // namespace
 
 void Execution::start(const Program& program, const CallData& data, Doorbells& bells) {
+  prologue_ = nullptr;
   program_ = &program;
   data_ = data;
   bells_ = &bells;
@@ -57,6 +58,15 @@ Execution::Run Execution::make_run(const ProgramStep& step) const {
   const Extent part = even_part(count, program_->plan.channels.size(), step.channel, kCacheLine / data_.element_bytes);
   run.input_offset = input.offset + part.offset;
   run.output_offset = output.offset + part.offset;
+  run.peer_input_offset = run.input_offset;
+  run.peer_output_offset = run.output_offset;
+  const Collective kind = program_->plan.collective;
+  if (kind == Collective::gather || kind == Collective::scatter || kind == Collective::all_to_all) {
+    // A peer's buffer is laid out in its way: it has a block for every rank, and this rank's is meant. Calls on mapped
+    // buffers are even.
+    run.peer_input_offset = static_cast<std::size_t>(program_->plan.rank) * count + part.offset;
+    run.peer_output_offset = run.peer_input_offset;
+  }
   run.count = part.count;
   if (data_.fingerprint_by_block) run.fingerprint = mix_size(run.fingerprint, count);
   choose_slices(run);
@@ -89,6 +99,12 @@ bool Execution::settle(LaneState& lane) const {
 }
 
 bool Execution::advance() {
+  if (prologue_ != nullptr) {
+    const bool prologue_moved = prologue_->advance();
+    if (!prologue_->done()) return prologue_moved;
+    prologue_ = nullptr;
+    start_after_();
+  }
   bool moved = false;
   for (std::size_t i = 0; i < active_.size();) {
     LaneState& lane = active_[i];
@@ -280,9 +296,9 @@ const std::byte* Execution::local_source(const ProgramOperand& operand, const Ru
     case Buffer::scratch:
       return scratch_.data() + (run.output_offset + begin) * data_.partial_bytes;
     case Buffer::peer_input:
-      return data_.peer_inputs[operand.peer] + (run.input_offset + begin) * data_.element_bytes;
+      return data_.peer_inputs[operand.peer] + (run.peer_input_offset + begin) * data_.element_bytes;
     case Buffer::peer_output:
-      return data_.peer_outputs[operand.peer] + (run.output_offset + begin) * data_.element_bytes;
+      return data_.peer_outputs[operand.peer] + (run.peer_output_offset + begin) * data_.element_bytes;
     case Buffer::connection:
       break;
   }
@@ -310,10 +326,12 @@ void Execution::for_each_unready(Visit&& visit) const {
 }
 
 bool Execution::could_advance() const {
+  if (prologue_ != nullptr) return prologue_->could_advance();
   return std::any_of(active_.begin(), active_.end(), [&](const LaneState& lane) { return ready(lane); });
 }
 
 void Execution::add_awaited(std::vector<int>& ranks) const {
+  if (prologue_ != nullptr) return prologue_->add_awaited(ranks);
   const auto add = [&](int rank) {
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) ranks.push_back(rank);
   };
@@ -327,6 +345,7 @@ void Execution::add_awaited(std::vector<int>& ranks) const {
 }
 
 int Execution::mismatched_peer() const {
+  if (prologue_ != nullptr) return prologue_->mismatched_peer();
   int peer = -1;
   for_each_unready([&](const ProgramOperand& operand, const Run& run) {
     if (operand.recv != nullptr && operand.recv->mismatched(run.fingerprint)) peer = operand.peer;

@@ -3,13 +3,17 @@
 // advance while slots allow and never block, so one thread can progress many executions (groups) without deadlock.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/doorbell.h"
 #include "exec/blocks.h"
 #include "exec/move.h"
+#include "exec/prologue.h"
 #include "exec/program.h"
 
 namespace hocket {
@@ -32,6 +36,7 @@ struct CallData {
   Store output_store = Store::cached;
   Store slot_store = Store::cached;
   std::size_t bytes = 0;  // of the larger buffer
+  std::chrono::steady_clock::time_point begun{};  // of calls that are timed
   // Stamped on every transfer. When not every rank knows all counts, each transfer's own size is mixed in.
   std::uint32_t fingerprint = 0;
   bool fingerprint_by_block = false;
@@ -45,9 +50,17 @@ class Execution {
   // `program` and what `data` points to outlive the execution. Reuses the memory of earlier calls.
   void start(const Program& program, const CallData& data, Doorbells& bells);
 
+  // Runs `prologue` first; when it is done, `start_after` starts this execution.
+  template <class StartAfter>
+  void start_later(Prologue& prologue, StartAfter start_after) {
+    active_.clear();
+    prologue_ = &prologue;
+    start_after_ = std::move(start_after);
+  }
+
   // One pass over the lanes: each takes at most one step. True when any did.
   bool advance();
-  bool done() const { return active_.empty(); }
+  bool done() const { return prologue_ == nullptr && active_.empty(); }
   const CallData& data() const { return data_; }
 
   // Where the block of step `index` lies, in elements, and whether it fits the lines of a slot.
@@ -70,6 +83,7 @@ class Execution {
   struct Run {
     std::size_t input_offset = 0;   // elements
     std::size_t output_offset = 0;
+    std::size_t peer_input_offset = 0, peer_output_offset = 0;  // of the block in peers' buffers
     std::size_t count = 0;          // elements of the block
     std::size_t slice = 0;          // elements of one slice; the last may be smaller
     std::uint32_t n_slices = 0;
@@ -101,6 +115,8 @@ class Execution {
   template <class Visit>
   void for_each_unready(Visit&& visit) const;
 
+  Prologue* prologue_ = nullptr;  // while it runs
+  std::function<void()> start_after_;
   const Program* program_ = nullptr;
   CallData data_;
   Doorbells* bells_ = nullptr;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/algorithm.h"
+
 namespace hocket {
 namespace {
 
@@ -22,6 +24,14 @@ ProgramStep::Shape shape_of(const Step& step) {
   if (is_connection(source) && is_local(sink)) return ProgramStep::Shape::receive;
   if (!is_connection(source) && !is_connection(sink)) return ProgramStep::Shape::copy;
   return ProgramStep::Shape::move;
+}
+
+// Both ends of a connection slice alike, so slices are sized by what any rank's steps may carry, not by this rank's own: the
+// first rank of a chain sends raw inputs only, the ones after it partial results. Two ranks have nothing in between.
+bool partials_travel(const Plan& plan) {
+  if (!reduces(plan.collective) || plan.n_ranks == 2) return false;
+  const auto all = algorithms();
+  return std::any_of(all.begin(), all.end(), [&](const Algorithm* a) { return a->name == plan.algorithm && a->partials_travel; });
 }
 
 class Builder {
@@ -101,6 +111,7 @@ class Builder {
 Result<Program> make_program(Plan plan, Transport& transport) {
   Program program;
   program.plan = std::move(plan);
+  program.widened = partials_travel(program.plan);
   HOCKET_TRY(Builder(program, transport).build());
   return program;
 }

@@ -43,7 +43,7 @@ struct Program {
   std::vector<ProgramLane> lanes;
   std::size_t slot_bytes = 0;  // the smallest slot of the rings in use
   std::size_t ll_bytes = 0;
-  bool widened = false;        // some operand is partial
+  bool widened = false;        // some operand is partial, here or on another rank
   std::uint32_t most_sources = 1;
   std::uint32_t most_sinks = 1;
 };

@@ -18,8 +18,8 @@ struct TransportCaps {
   std::size_t ll_bytes = 1792;        // largest transfer that the ll protocol carries
   bool multicast = true;              // a multicast sink is written once, not once per peer
   double handover_us = 0.07;          // one small message, one way
-  double step_us = 0.03;              // executor's cost of a step beside the bytes
-  double copy_rate = 12000;           // one core, one source, one sink, through cached slots
+  double step_us = 0.08;              // executor's cost of a step beside the bytes
+  double copy_rate = 20000;           // one core, one source, one sink, through cached slots
   double cores_per_rank = 1.0;        // < 1 when ranks outnumber cores
   double switch_us = 1.0;             // one wait when ranks outnumber cores
 };

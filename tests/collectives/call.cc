@@ -333,15 +333,18 @@ hocketResult_t PreparedCall::issue(int rank, hocketComm_t comm, hocketStream_t s
 }
 
 std::string PreparedCall::wrong() const {
-  for (int rank = 0; rank < n_; ++rank) {
-    const Side& side = sides_[static_cast<std::size_t>(rank)];
-    for (const Area* area : {&side.first, &side.second}) {
-      const std::ptrdiff_t at = area->first_wrong_byte();
-      if (at == Area::kRight) continue;
-      const char* name = area == &side.second ? "receive buffer" : side.second.exists() ? "send buffer" : "buffer";
-      return fmt::format("{} of {} ranks: rank {}'s {} is wrong from byte {} on: {}", call_.text(), n_, rank, name, at,
-                         call_.in_place ? "in place" : "");
-    }
+  std::string text;
+  for (int rank = 0; rank < n_ && text.empty(); ++rank) text = wrong_at(rank);
+  return text;
+}
+
+std::string PreparedCall::wrong_at(int rank) const {
+  const Side& side = sides_[static_cast<std::size_t>(rank)];
+  for (const Area* area : {&side.first, &side.second}) {
+    const std::ptrdiff_t at = area->first_wrong_byte();
+    if (at == Area::kRight) continue;
+    const char* name = area == &side.second ? "receive buffer" : side.second.exists() ? "send buffer" : "buffer";
+    return fmt::format("{} of {} ranks: rank {}'s {} is wrong from byte {} on", call_.text(), n_, rank, name, at);
   }
   return {};
 }

@@ -86,11 +86,11 @@ class PreparedCall {
   PreparedCall(Call call, int n_ranks);
   // Rank `rank`'s part.
   hocketResult_t issue(int rank, hocketComm_t comm, hocketStream_t stream = nullptr) const;
-  // Empty when every buffer is as it must be, else what is wrong.
+  // Empty when every buffer is as it must be, else what is wrong; of one rank where the others are other processes.
   std::string wrong() const;
+  std::string wrong_at(int rank) const;
   std::size_t bytes() const;
   const Call& call() const { return call_; }
-  void* recv(int rank) const { return sides_[static_cast<std::size_t>(rank)].recv; }
 
  private:
   struct Side {

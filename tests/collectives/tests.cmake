@@ -21,7 +21,7 @@ add_library(public_header_cxx17 OBJECT ${here}/public_header_cxx17.cc)
 foreach(header_user public_header_c99 public_header_cxx17)
   target_include_directories(${header_user} PRIVATE ${PROJECT_SOURCE_DIR}/include)
 endforeach()
-set_target_properties(public_header_c99 PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
-target_compile_options(public_header_c99 PRIVATE -pedantic -Werror)
-set_target_properties(public_header_cxx17 PROPERTIES CXX_STANDARD 17)
-target_compile_options(public_header_cxx17 PRIVATE -pedantic -Werror)
+# These options instead of the project's, some of which are not for C.
+set_target_properties(public_header_c99 PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
+                                                   COMPILE_OPTIONS "-Wall;-Wextra;-pedantic;-Werror")
+set_target_properties(public_header_cxx17 PROPERTIES CXX_STANDARD 17 COMPILE_OPTIONS "-Wall;-Wextra;-pedantic;-Werror")

@@ -290,10 +290,13 @@ inline std::vector<std::string> listening_names() {
   return names;
 }
 
-// What a process writes to stderr from now on, until read.
+// What a process writes to stderr from now on, warnings of the library included. Comes before the first use of the library.
 class CapturedStderr {
  public:
-  CapturedStderr() : file_(::memfd_create("captured stderr", MFD_CLOEXEC)), saved_(::dup(2)) { ::dup2(file_, 2); }
+  CapturedStderr() : file_(::memfd_create("captured stderr", MFD_CLOEXEC)), saved_(::dup(2)) {
+    ::dup2(file_, 2);
+    ::setenv("HOCKET_LOG", "warn", 1);
+  }
   CapturedStderr(const CapturedStderr&) = delete;
   CapturedStderr& operator=(const CapturedStderr&) = delete;
   ~CapturedStderr() {

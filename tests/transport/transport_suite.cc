@@ -188,7 +188,7 @@ void expect_full(const Rank& rank, const RingMemory& memory, const Size& size, s
   const std::uint64_t slots = memory.depth;
   EXPECT_GE(sent, size.ll ? slots : 2) << "a ring of fused steps needs two slots";
   EXPECT_LE(sent, slots * rank.kind().rings_in_row());
-  if (!rank.kind().fault && !size.ll) EXPECT_LE(sent * size.bytes, memory.bulk_bytes);
+  EXPECT_TRUE(rank.kind().fault || size.ll || sent * size.bytes <= memory.bulk_bytes) << sent;
 }
 
 // ---- Keys ----
@@ -296,7 +296,7 @@ void expect_stop_and_go(const Kind& kind, Port port, const Size& size) {
       // A slot comes back: one transfer more, not two.
       rank.until("the slot that was given back", [&] { return ring.can_send(); });
       put(ring, stream, sent++, size);
-      if (!rank.kind().fault && size.ll) EXPECT_FALSE(ring.can_send());
+      EXPECT_TRUE(rank.kind().fault || !size.ll || !ring.can_send());
       rank.set_mark(1, sent);
     } else {
       RecvRing& ring = receiver(rank, stream);
@@ -461,20 +461,21 @@ TEST_P(TransportSuite, SleepingProducerIsWokenByRelease) {
 TEST_P(TransportSuite, NoWakeUpIsLost) {
   const Size size{8, true};
   run_ranks(GetParam(), {.n_ranks = 3}, [&](Rank& rank) {
-    constexpr std::uint64_t kLaps = 700, kTokens = 2;
+    constexpr std::uint64_t kTokens = 2;
+    const std::uint64_t laps = rank.kind().fault ? 60 : 1000;
     const int self = rank.rank(), next = (self + 1) % 3, prev = (self + 2) % 3;
     const Stream out{self, next, Port::pair_a, 0}, in{prev, self, Port::pair_a, 0};
     std::mt19937_64 random(static_cast<std::uint64_t>(self) + 5);
     std::uint64_t sent = 0;
     if (self == 0)
       while (sent < kTokens) send(rank, sender(rank, out), out, sent++, size);
-    for (std::uint64_t k = 0; k < kLaps; ++k) {
+    for (std::uint64_t k = 0; k < laps; ++k) {
       RecvRing& ring = receiver(rank, in);
       rank.sleep_until("a token", [&] { return ring.ready(fingerprint_of(in, k), size.lines()); });
       get(ring, in, k, size);
       rank.bells().ring();
       for (std::uint64_t i = random() % 300; i > 0; --i) std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (sent < kLaps) send(rank, sender(rank, out), out, sent++, size);
+      if (sent < laps) send(rank, sender(rank, out), out, sent++, size);
     }
   });
 }
