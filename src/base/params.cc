@@ -109,6 +109,9 @@ Result<Settings> read_settings(const hocketConfig_t* config) {
 #undef HOCKET_READ_SETTING
   if (const char* algorithm = std::getenv("HOCKET_ALGORITHM")) settings.algorithm = algorithm;
   if (config != nullptr) HOCKET_TRY(apply_config(*config, settings));
+  if (settings.init_timeout_ms < 0 || settings.timeout_ms < 0)
+    return fail(hocketInvalidArgument, "config: initTimeoutMs = {}, timeoutMs = {}; at least 0, which is for ever",
+                settings.init_timeout_ms, settings.timeout_ms);
   if (settings.channels < 0 || settings.channels > 8)
     return fail(hocketInvalidArgument, "settings: channels = {}; choose 1 to 8, or 0 for the planner's choice",
                 settings.channels);

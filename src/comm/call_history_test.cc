@@ -46,7 +46,9 @@ TEST(CallHistory, RemembersTheLastCalls) {
     EXPECT_EQ(history.current(), sequence);
     ASSERT_TRUE(history.find(sequence));
     EXPECT_EQ(*history.find(sequence), record_of(sequence));
-    if (sequence > 20) EXPECT_EQ(*history.find(sequence - 20), record_of(sequence - 20));
+    const std::uint64_t before = sequence > 20 ? sequence - 20 : sequence;
+    ASSERT_TRUE(history.find(before));
+    EXPECT_EQ(*history.find(before), record_of(before));
     EXPECT_FALSE(history.find(sequence + 1)) << "not called yet";
   }
   EXPECT_FALSE(history.find(1)) << "long ago";

@@ -2,7 +2,6 @@
 #include "comm/memory.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 
 #include <cerrno>
 #include <map>
@@ -10,6 +9,8 @@
 
 #include "base/mapping.h"
 #include "control/control.h"
+#include "control/shared_memory.h"
+#include "control/shared_memory.h"
 
 namespace hocket {
 namespace {
@@ -42,17 +43,18 @@ Result<void*> allocate_memory(std::size_t bytes) {
   if (bytes == 0 || bytes > PTRDIFF_MAX - kPage)
     return fail(hocketInvalidArgument, "hocketMemAlloc: size {} is not a size that can be allocated", bytes);
   const std::size_t size = (bytes + kPage - 1) / kPage * kPage;
-  UniqueFd fd(::memfd_create("hocket-memory", MFD_CLOEXEC));
-  if (!fd) return fail_errno(errno, "hocketMemAlloc: cannot create memory of {} bytes", size);
-  // Reserves the pages: running out later would be a signal, not an error.
-  if (::ftruncate(fd.get(), static_cast<off_t>(size)) != 0 || ::fallocate(fd.get(), 0, 0, static_cast<off_t>(size)) != 0)
-    return fail_errno(errno, "hocketMemAlloc: cannot reserve {} bytes", size);
-  auto mapping = Mapping::shared(fd.get(), size);
+  // The kernel would start to kill processes before it refuses.
+  if (Status there = control::check_memory_is_there(size); !there)
+    return tl::make_unexpected(std::move(there).error().with_context("hocketMemAlloc"));
+  // Reserved at once: running out later would be a signal, not an error.
+  auto fd = control::reserve_shared_memory(size, nullptr);
+  if (!fd) return tl::make_unexpected(std::move(fd).error().with_context("hocketMemAlloc"));
+  auto mapping = Mapping::shared(fd->get(), size);
   if (!mapping) return tl::make_unexpected(std::move(mapping).error().with_context("hocketMemAlloc"));
   void* const data = mapping->data();
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  all.by_address.emplace(reinterpret_cast<std::uintptr_t>(data), Allocation{all.next_number++, std::move(fd), std::move(*mapping)});
+  all.by_address.emplace(reinterpret_cast<std::uintptr_t>(data), Allocation{all.next_number++, std::move(*fd), std::move(*mapping)});
   return data;
 }
 

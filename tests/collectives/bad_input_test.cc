@@ -51,7 +51,9 @@ void expect_refused_everywhere(hocketComm_t comm) {
   refused(hocketCommRegister(comm, in, 4, &token), code, word);
   refused(hocketCommDeregister(comm, token), code, word);
   refused(hocketRedOpCreatePreMulSum(&op, in, hocketInt32, hocketScalarHostImmediate, comm), code, word);
-  refused(hocketRedOpCreateUser(&op, [](void*, const void*, std::size_t, hocketDataType_t, void*) {}, nullptr, comm), code, word);
+  refused(hocketRedOpCreateUser(
+              &op, [](void*, const void*, std::size_t, hocketDataType_t, void*) {}, nullptr, comm),
+          code, word);
   refused(hocketRedOpDestroy(hocketNumOps, comm), code, word);
   ASSERT_NE(hocketGetLastError(comm), nullptr);
 }
@@ -59,8 +61,9 @@ void expect_refused_everywhere(hocketComm_t comm) {
 TEST(Handles, NullAndGarbage) {
   const LocalRanks ranks(2);  // a live one beside them
   expect_refused_everywhere(nullptr);
-  for (const std::uintptr_t garbage : {std::uintptr_t{1}, std::uintptr_t{0xfffff}, std::uintptr_t{1} << 20, ~std::uintptr_t{0},
-                                       reinterpret_cast<std::uintptr_t>(in), std::uintptr_t{0xdeadbeefdeadbeef}})
+  for (const std::uintptr_t garbage :
+       {std::uintptr_t{1}, std::uintptr_t{0xfffff}, std::uintptr_t{1} << 20, ~std::uintptr_t{0},
+        reinterpret_cast<std::uintptr_t>(in), std::uintptr_t{0xdeadbeefdeadbeef}})
     expect_refused_everywhere(reinterpret_cast<hocketComm_t>(garbage));
 }
 
@@ -84,9 +87,11 @@ TEST(Handles, UseAfterAbort) {
   ranks.forget(1);
   hocketResult_t state = hocketSuccess;
   for (const int rank : {0, 2}) {
-    EXPECT_TRUE(wait_until([&] { return hocketCommGetAsyncError(ranks[rank], &state) == hocketSuccess && state != hocketSuccess; }));
+    EXPECT_TRUE(wait_until(
+        [&] { return hocketCommGetAsyncError(ranks[rank], &state) == hocketSuccess && state != hocketSuccess; }));
     // Every later call returns the first error.
-    for (int i = 0; i < 2; ++i) refused(hocketAllReduce(in, out, 4, hocketInt32, hocketSum, ranks[rank], nullptr), hocketRemoteError, "rank 1");
+    for (int i = 0; i < 2; ++i)
+      refused(hocketAllReduce(in, out, 4, hocketInt32, hocketSum, ranks[rank], nullptr), hocketRemoteError, "rank 1");
     refused(hocketSend(in, 1, hocketInt32, 1, ranks[rank], nullptr), hocketRemoteError, "rank 1");
     hocketGroupStart();
     hocketBarrier(ranks[rank], nullptr);
@@ -134,7 +139,8 @@ TEST_F(Arguments, NullBuffers) {
   refused(hocketSend(nullptr, 1, hocketInt32, 1, comm, nullptr), kCode, "sendbuff is NULL");
   refused(hocketRecv(nullptr, 1, hocketInt32, 1, comm, nullptr), kCode, "recvbuff is NULL");
   refused(hocketAllGatherV(in, 1, nullptr, counts, displs, hocketInt32, comm, nullptr), kCode, "recvbuff is NULL");
-  refused(hocketAlltoAllV(nullptr, counts, displs, out, counts, displs, hocketInt32, comm, nullptr), kCode, "sendbuff is NULL");
+  refused(hocketAlltoAllV(nullptr, counts, displs, out, counts, displs, hocketInt32, comm, nullptr), kCode,
+          "sendbuff is NULL");
 }
 
 TEST_F(Arguments, NullCounts) {
@@ -187,7 +193,8 @@ TEST_F(Arguments, TypesAndOperations) {
     EXPECT_EQ(at_call == hocketSuccess ? at_end : at_call, kCode);
   }
   hocketRedOp_t op;
-  refused(hocketRedOpCreatePreMulSum(&op, in, hocketInt32, static_cast<hocketScalarResidence_t>(7), comm), kCode, "residence");
+  refused(hocketRedOpCreatePreMulSum(&op, in, hocketInt32, static_cast<hocketScalarResidence_t>(7), comm), kCode,
+          "residence");
 }
 
 TEST_F(Arguments, SizesThatOverflow) {
@@ -275,8 +282,10 @@ TEST(Init, Configurations) {
     change(settings);
     return hocketCommInitAllConfig(comms, 2, nullptr, &settings);
   };
-  refused(init([](hocketConfig_t& c) { std::memset(&c, 0, sizeof c); }), hocketInvalidArgument, "HOCKET_CONFIG_INITIALIZER");
-  refused(init([](hocketConfig_t& c) { std::memset(&c, 0xff, sizeof c); }), hocketInvalidArgument, "HOCKET_CONFIG_INITIALIZER");
+  refused(init([](hocketConfig_t& c) { std::memset(&c, 0, sizeof c); }), hocketInvalidArgument,
+          "HOCKET_CONFIG_INITIALIZER");
+  refused(init([](hocketConfig_t& c) { std::memset(&c, 0xff, sizeof c); }), hocketInvalidArgument,
+          "HOCKET_CONFIG_INITIALIZER");
   refused(init([](hocketConfig_t& c) { c.magic = 1; }), hocketInvalidArgument, "HOCKET_CONFIG_INITIALIZER");
   refused(init([](hocketConfig_t& c) { c.blocking = 0; }), hocketInvalidUsage, "blocking");
   refused(init([](hocketConfig_t& c) { c.channels = 1000; }), hocketInvalidArgument, "channels");

@@ -45,15 +45,16 @@ std::size_t sum(const std::vector<std::size_t>& counts) {
 }  // namespace
 
 std::string to_string(Kind kind) {
-  static constexpr const char* kNames[] = {"all_reduce", "broadcast",    "bcast",            "reduce",       "all_gather",
-                                           "reduce_scatter", "all_to_all", "gather",         "scatter",      "all_gather_v",
-                                           "reduce_scatter_v", "all_to_all_v", "gather_v",   "scatter_v",    "ring_shift"};
+  static constexpr const char* kNames[] = {"all_reduce",       "broadcast",    "bcast",    "reduce",    "all_gather",
+                                           "reduce_scatter",   "all_to_all",   "gather",   "scatter",   "all_gather_v",
+                                           "reduce_scatter_v", "all_to_all_v", "gather_v", "scatter_v", "ring_shift"};
   static_assert(std::size(kNames) == kKindCount);
   return kNames[static_cast<int>(kind)];
 }
 
 bool reduces(Kind kind) {
-  return kind == Kind::all_reduce || kind == Kind::reduce || kind == Kind::reduce_scatter || kind == Kind::reduce_scatter_v;
+  return kind == Kind::all_reduce || kind == Kind::reduce || kind == Kind::reduce_scatter ||
+         kind == Kind::reduce_scatter_v;
 }
 bool rooted(Kind kind) {
   return kind == Kind::broadcast || kind == Kind::bcast || kind == Kind::reduce || kind == Kind::gather ||
@@ -81,7 +82,8 @@ Area::Area(std::size_t bytes, std::size_t shift, bool shared) : shift_(shift), t
     if (!ok(hocketMemAlloc(&memory, total_))) std::abort();
     storage_ = {static_cast<std::byte*>(memory), [](std::byte* p) { ok(hocketMemFree(p)); }};
   } else {
-    storage_ = {static_cast<std::byte*>(std::aligned_alloc(64, (total_ + 63) / 64 * 64)), [](std::byte* p) { std::free(p); }};
+    storage_ = {static_cast<std::byte*>(std::aligned_alloc(64, (total_ + 63) / 64 * 64)),
+                [](std::byte* p) { std::free(p); }};
   }
   fill_pattern(storage_.get(), total_, shift + bytes);
 }
@@ -116,17 +118,10 @@ void PreparedCall::lay_out(int rank) {
   side.send_elements = side.recv_elements = count;
   switch (call_.kind) {
     case Kind::all_reduce:
-    case Kind::ring_shift:
-      break;
-    case Kind::broadcast:
-      side.send_elements = is_root ? count : 0;
-      break;
-    case Kind::bcast:
-      side.send_elements = is_root ? count : 0;
-      break;
-    case Kind::reduce:
-      side.recv_elements = is_root ? count : 0;
-      break;
+    case Kind::ring_shift: break;
+    case Kind::broadcast: side.send_elements = is_root ? count : 0; break;
+    case Kind::bcast: side.send_elements = is_root ? count : 0; break;
+    case Kind::reduce: side.recv_elements = is_root ? count : 0; break;
     case Kind::all_gather:
       side.recv_elements = n * count;
       side.send_offset = me * count;
@@ -143,9 +138,7 @@ void PreparedCall::lay_out(int rank) {
       side.send_elements = is_root ? n * count : 0;
       side.recv_offset = is_root ? me * count : 0;
       break;
-    case Kind::all_to_all:
-      side.send_elements = side.recv_elements = n * count;
-      break;
+    case Kind::all_to_all: side.send_elements = side.recv_elements = n * count; break;
     case Kind::all_gather_v:
     case Kind::gather_v:
       side.send_elements = call_.counts[me];
@@ -193,8 +186,7 @@ void PreparedCall::place(int rank) {
   Side& side = sides_[static_cast<std::size_t>(rank)];
   const bool shared = call_.memory == Memory::shared || (call_.memory == Memory::shared_on_odd_ranks && rank % 2 == 1);
   if (call_.in_place || call_.kind == Kind::bcast) {
-    const std::size_t elements =
-        std::max(side.send_offset + side.send_elements, side.recv_offset + side.recv_elements);
+    const std::size_t elements = std::max(side.send_offset + side.send_elements, side.recv_offset + side.recv_elements);
     side.first = Area(elements * size_, call_.recv_shift, shared);
     side.send = side.first.data() + side.send_offset * size_;
     side.recv = side.first.data() + side.recv_offset * size_;
@@ -207,7 +199,8 @@ void PreparedCall::place(int rank) {
   }
   if (side.recv_elements != 0 || !null_when_unused) {
     // A buffer that is not the rank's to receive into has content all the same.
-    side.second = Area(std::max(side.recv_elements, side.recv_elements == 0 ? call_.count : 0) * size_, call_.recv_shift, shared);
+    side.second =
+        Area(std::max(side.recv_elements, side.recv_elements == 0 ? call_.count : 0) * size_, call_.recv_shift, shared);
     side.recv = side.second.data();
   }
 }
@@ -255,28 +248,20 @@ void PreparedCall::expect() {
     const Side& side = sides_[me];
     const auto input = [&](std::size_t k) { return sides_[k].input.data(); };
     switch (call_.kind) {
-      case Kind::all_reduce:
-        expect_at(rank, 0, result.data(), count);
-        break;
+      case Kind::all_reduce: expect_at(rank, 0, result.data(), count); break;
       case Kind::reduce:
         if (me == root) expect_at(rank, 0, result.data(), count);
         break;
-      case Kind::reduce_scatter:
-        expect_at(rank, 0, result.data() + me * count * size_, count);
-        break;
+      case Kind::reduce_scatter: expect_at(rank, 0, result.data() + me * count * size_, count); break;
       case Kind::reduce_scatter_v:
         expect_at(rank, 0, result.data() + side.send_displs[me] * size_, call_.counts[me]);
         break;
       case Kind::broadcast:
-      case Kind::bcast:
-        expect_at(rank, 0, input(root), count);
-        break;
+      case Kind::bcast: expect_at(rank, 0, input(root), count); break;
       case Kind::ring_shift:
         expect_at(rank, 0, input((me + static_cast<std::size_t>(n_) - 1) % static_cast<std::size_t>(n_)), count);
         break;
-      case Kind::scatter:
-        expect_at(rank, 0, input(root) + me * count * size_, count);
-        break;
+      case Kind::scatter: expect_at(rank, 0, input(root) + me * count * size_, count); break;
       case Kind::scatter_v:
         expect_at(rank, 0, input(root) + sides_[root].send_displs[me] * size_, call_.counts[me]);
         break;
@@ -310,19 +295,19 @@ hocketResult_t PreparedCall::issue(int rank, hocketComm_t comm, hocketStream_t s
     case Kind::gather: return hocketGather(side.send, side.recv, c.count, c.type, c.root, comm, stream);
     case Kind::scatter: return hocketScatter(side.send, side.recv, c.count, c.type, c.root, comm, stream);
     case Kind::all_gather_v:
-      return hocketAllGatherV(side.send, side.send_elements, side.recv, list(side.recv_counts), list(side.recv_displs), c.type,
-                              comm, stream);
+      return hocketAllGatherV(side.send, side.send_elements, side.recv, list(side.recv_counts), list(side.recv_displs),
+                              c.type, comm, stream);
     case Kind::reduce_scatter_v:
       return hocketReduceScatterV(side.send, side.recv, list(side.send_counts), c.type, c.op, comm, stream);
     case Kind::all_to_all_v:
-      return hocketAlltoAllV(side.send, list(side.send_counts), list(side.send_displs), side.recv, list(side.recv_counts),
-                             list(side.recv_displs), c.type, comm, stream);
+      return hocketAlltoAllV(side.send, list(side.send_counts), list(side.send_displs), side.recv,
+                             list(side.recv_counts), list(side.recv_displs), c.type, comm, stream);
     case Kind::gather_v:
-      return hocketGatherV(side.send, side.send_elements, side.recv, list(side.recv_counts), list(side.recv_displs), c.type,
-                           c.root, comm, stream);
+      return hocketGatherV(side.send, side.send_elements, side.recv, list(side.recv_counts), list(side.recv_displs),
+                           c.type, c.root, comm, stream);
     case Kind::scatter_v:
-      return hocketScatterV(side.send, list(side.send_counts), list(side.send_displs), side.recv, side.recv_elements, c.type,
-                            c.root, comm, stream);
+      return hocketScatterV(side.send, list(side.send_counts), list(side.send_displs), side.recv, side.recv_elements,
+                            c.type, c.root, comm, stream);
     case Kind::ring_shift: break;
   }
   hocketGroupStart();
@@ -351,7 +336,8 @@ std::string PreparedCall::wrong_at(int rank) const {
 
 std::size_t PreparedCall::bytes() const {
   std::size_t total = 0;
-  for (const Side& side : sides_) total += 2 * (side.first.total_bytes() + side.second.total_bytes()) + side.input.size();
+  for (const Side& side : sides_)
+    total += 2 * (side.first.total_bytes() + side.second.total_bytes()) + side.input.size();
   return total;
 }
 

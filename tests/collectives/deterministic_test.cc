@@ -3,8 +3,8 @@
 // algorithm, the channels and the slots.
 #include <cstring>
 
+#include "collectives/algorithm_names.h"
 #include "collectives/call.h"
-#include "plan/algorithm.h"
 
 namespace hocket::test {
 namespace {
@@ -18,22 +18,46 @@ float probe_value(std::uint64_t seed, int rank, std::size_t i) {
   return std::ldexp((bits >> 32) % 2 == 0 ? mantissa : -mantissa, static_cast<int>((bits >> 40) % 12));
 }
 
-// The reduced probe from calls of `count` elements where it starts at `at`; the rest is other data.
+// A call of `count` elements in which the probe starts at `at`; the rest is other data.
+struct Shape {
+  Kind kind = Kind::all_reduce;
+  std::size_t count = kProbe;
+  std::size_t at = 0;
+  std::size_t length = kProbe;
+};
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> all = {{.count = 1, .length = 1}, {.kind = Kind::reduce, .count = 1, .length = 1}};
+  for (const std::size_t count : {kProbe, std::size_t{100}, std::size_t{1000}, std::size_t{4097}, std::size_t{40001}})
+    for (const std::size_t at : {std::size_t{0}, (count - kProbe) / 3, count - kProbe}) {
+      all.push_back({.count = count, .at = at});
+      if (at != 0) all.push_back({.kind = Kind::reduce, .count = count, .at = at});
+    }
+  return all;
+}
+
+// The reduced probe from each call, as rank 0 has it.
 template <class T>
-std::vector<T> reduce_probe(const LocalRanks& ranks, std::uint64_t seed, std::size_t count, std::size_t at, std::size_t length,
-                            Kind kind) {
-  std::vector<T> result(length);
+std::vector<std::vector<T>> reduce_probe(const LocalRanks& ranks, std::uint64_t seed, const std::vector<Shape>& calls) {
+  std::vector<std::vector<T>> results(calls.size());
   ranks.run([&](int rank, hocketComm_t comm) {
-    std::vector<T> in(count), out(count);
-    for (std::size_t i = 0; i < count; ++i) in[i] = narrow<T>(probe_value(seed + 99, rank, i));
-    for (std::size_t i = 0; i < length; ++i) in[at + i] = narrow<T>(probe_value(seed, rank, i));
-    if (kind == Kind::reduce)
-      ok(hocketReduce(in.data(), out.data(), count, DatatypeOf<T>::value, hocketSum, 0, comm, nullptr));
-    else
-      ok(hocketAllReduce(in.data(), out.data(), count, DatatypeOf<T>::value, hocketSum, comm, nullptr));
-    if (rank == 0) std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(at), length, result.begin());
+    std::vector<T> in, out;
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      const auto [kind, count, at, length] = calls[c];
+      for (std::size_t i = in.size(); i < count; ++i) in.push_back(narrow<T>(probe_value(seed + 99, rank, i)));
+      out.assign(count, T{});
+      std::vector<T> input(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(count));
+      for (std::size_t i = 0; i < length; ++i) input[at + i] = narrow<T>(probe_value(seed, rank, i));
+      if (kind == Kind::reduce)
+        ok(hocketReduce(input.data(), out.data(), count, DatatypeOf<T>::value, hocketSum, 0, comm, nullptr));
+      else
+        ok(hocketAllReduce(input.data(), out.data(), count, DatatypeOf<T>::value, hocketSum, comm, nullptr));
+      if (rank == 0)
+        results[c].assign(out.begin() + static_cast<std::ptrdiff_t>(at),
+                          out.begin() + static_cast<std::ptrdiff_t>(at + length));
+    }
   });
-  return result;
+  return results;
 }
 
 // The left fold in rank order, which is what the flag promises in this version.
@@ -57,13 +81,12 @@ void expect_bits(const std::vector<T>& got, const std::vector<T>& should, std::s
 template <class T>
 void check_all_shapes(const LocalRanks& ranks, std::uint64_t seed) {
   const std::vector<T> should = in_rank_order<T>(ranks.n(), seed);
-  expect_bits(reduce_probe<T>(ranks, seed, 1, 0, 1, Kind::all_reduce), should, 1, 0);
-  for (const std::size_t count : {kProbe, std::size_t{100}, std::size_t{1000}, std::size_t{4097}, std::size_t{70001}})
-    for (const std::size_t at : {std::size_t{0}, (count - kProbe) / 3, count - kProbe})
-      for (const Kind kind : {Kind::all_reduce, Kind::reduce}) {
-        expect_bits(reduce_probe<T>(ranks, seed, count, at, kProbe, kind), should, count, at);
-        if (testing::Test::HasFailure()) return;
-      }
+  const std::vector<Shape> calls = shapes();
+  const auto results = reduce_probe<T>(ranks, seed, calls);
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    expect_bits(results[c], should, calls[c].count, calls[c].at);
+    if (testing::Test::HasFailure()) return;
+  }
 }
 
 class Deterministic : public ::testing::TestWithParam<int> {};
@@ -71,10 +94,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Deterministic, ::testing::Values(3, 5, 8));
 
 TEST_P(Deterministic, SameBitsEverywhere) {
   const std::uint64_t seed = draw_seed();
-  std::vector<std::string> names = {""};
-  for (const Algorithm* algorithm : algorithms()) names.emplace_back(algorithm->name);
   int variant = 0;
-  for (const std::string& name : names) {
+  for (const std::string& name : reduction_algorithms()) {
     // All channels and slots with the planner's choice; one after the other with each name.
     for (int i = 0; i < (name.empty() ? 9 : 2); ++i, ++variant) {
       hocketConfig_t settings = config();
@@ -83,7 +104,8 @@ TEST_P(Deterministic, SameBitsEverywhere) {
       settings.channels = 1 + variant % 3;
       constexpr int kSlots[] = {256, 4096, HOCKET_CONFIG_UNDEF_INT};
       settings.slotBytes = kSlots[variant / 3 % 3];
-      SCOPED_TRACE(testing::Message() << '"' << name << "\", channels " << settings.channels << ", slots " << settings.slotBytes);
+      SCOPED_TRACE(testing::Message() << '"' << name << "\", channels " << settings.channels << ", slots "
+                                      << settings.slotBytes);
       const LocalRanks ranks(GetParam(), settings);
       check_all_shapes<float>(ranks, seed);
       check_all_shapes<Bfloat16>(ranks, seed);

@@ -26,7 +26,8 @@ TEST_P(Group, OneThreadDrivesAllRanks) {
   const auto n = static_cast<std::uint64_t>(GetParam());
   for (int k = 0; k < kKindCount; ++k)
     for (const std::size_t count : {std::size_t{0}, std::size_t{3}, std::size_t{5000}, std::size_t{200000}}) {
-      Call call{.kind = kind_at(k), .type = hocketUint16, .root = static_cast<int>(n - 1), .count = count, .seed = n + count};
+      Call call{
+          .kind = kind_at(k), .type = hocketUint16, .root = static_cast<int>(n - 1), .count = count, .seed = n + count};
       if (vector_form(call.kind)) call.counts = random_counts(call.kind, GetParam(), count, 30, call.seed);
       std::vector<std::unique_ptr<PreparedCall>> calls;
       calls.push_back(std::make_unique<PreparedCall>(call, GetParam()));
@@ -42,7 +43,8 @@ TEST_P(Group, SeveralCallsOfOneCommunicator) {
   std::vector<std::unique_ptr<PreparedCall>> calls;
   for (std::uint64_t i = 0; i < 12; ++i) {
     constexpr Kind kKinds[] = {Kind::all_reduce, Kind::ring_shift, Kind::broadcast, Kind::all_to_all};
-    Call call{.kind = kKinds[i % 4], .type = hocketInt32, .root = static_cast<int>(i) % n, .count = i * 3000, .seed = i};
+    Call call{
+        .kind = kKinds[i % 4], .type = hocketInt32, .root = static_cast<int>(i) % n, .count = i * 3000, .seed = i};
     calls.push_back(std::make_unique<PreparedCall>(call, n));
   }
   drive_all_ranks(ranks, calls);
@@ -63,13 +65,16 @@ TEST_P(Group, AllToAllOfMessages) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{600000}}) {
     std::vector<std::vector<std::int32_t>> in(size, std::vector<std::int32_t>(size * count)), out = in;
     for (std::size_t r = 0; r < size; ++r)
-      for (std::size_t i = 0; i < in[r].size(); ++i) in[r][i] = static_cast<std::int32_t>(hash(1, static_cast<int>(r), i));
+      for (std::size_t i = 0; i < in[r].size(); ++i)
+        in[r][i] = static_cast<std::int32_t>(hash(1, static_cast<int>(r), i));
     ranks.run([&](int rank, hocketComm_t comm) {
       const auto me = static_cast<std::size_t>(rank);
       hocketGroupStart();
       // All sends first, then the receives in another order.
-      for (std::size_t k = 0; k < size; ++k) ok(hocketSend(&in[me][k * count], count, hocketInt32, static_cast<int>(k), comm, nullptr));
-      for (std::size_t k = size; k-- > 0;) ok(hocketRecv(&out[me][k * count], count, hocketInt32, static_cast<int>(k), comm, nullptr));
+      for (std::size_t k = 0; k < size; ++k)
+        ok(hocketSend(&in[me][k * count], count, hocketInt32, static_cast<int>(k), comm, nullptr));
+      for (std::size_t k = size; k-- > 0;)
+        ok(hocketRecv(&out[me][k * count], count, hocketInt32, static_cast<int>(k), comm, nullptr));
       ok(hocketGroupEnd());
     });
     for (std::size_t r = 0; r < size; ++r)
@@ -170,7 +175,8 @@ TEST(GroupOfCommunicators, OppositeOrders) {
         ok(hocketAllReduce(in[at].data(), out[at].data(), count, hocketInt32, hocketSum, (*comms[at])[rank], nullptr));
       }
       ok(hocketGroupEnd());
-      for (const auto& result : out) EXPECT_EQ(std::count(result.begin(), result.end(), 6), static_cast<std::ptrdiff_t>(count));
+      for (const auto& result : out)
+        EXPECT_EQ(std::count(result.begin(), result.end(), 6), static_cast<std::ptrdiff_t>(count));
     }
   });
 }

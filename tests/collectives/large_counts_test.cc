@@ -32,10 +32,13 @@ TEST(LargeCounts, EveryCollectiveHasAPlan) {
         request.element_bytes = request.partial_bytes = element;
         request.bytes = kCount * element * static_cast<std::size_t>(n);
         for (int rank = 0; rank < n; ++rank) {
-          if ((request.collective == Collective::send || request.collective == Collective::recv) && rank == request.root) continue;
+          if ((request.collective == Collective::send || request.collective == Collective::recv) &&
+              rank == request.root)
+            continue;
           const auto plan = make_plan(request, rank);
           ASSERT_TRUE(plan.has_value()) << to_string(request.collective);
-          EXPECT_GT(plan->predicted_us, request.collective == Collective::barrier ? 0.0 : 1000.0) << to_string(request.collective);
+          EXPECT_GT(plan->predicted_us, request.collective == Collective::barrier ? 0.0 : 1000.0)
+              << to_string(request.collective);
           BlockMap even{.count = kCount, .n_blocks = static_cast<std::size_t>(plan->n_blocks), .granule = 64 / element};
           expect_whole(even, kCount);
         }

@@ -6,12 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
-#include <optional>
 #include <random>
 #include <source_location>
 #include <string>

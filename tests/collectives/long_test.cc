@@ -21,7 +21,8 @@ std::size_t available_bytes() {
 class Pages {
  public:
   explicit Pages(std::size_t bytes)
-      : bytes_(bytes), data_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
+      : bytes_(bytes),
+        data_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
   ~Pages() {
     if (exist()) ::munmap(data_, bytes_);
   }
@@ -39,7 +40,8 @@ std::int8_t value_at(std::size_t i) { return static_cast<std::int8_t>(i * 31 + (
 TEST(LargeCounts, BroadcastBeyondTwoGibi) {
   watch(900);
   constexpr std::size_t kCount = (std::size_t{1} << 31) + 16;
-  if (available_bytes() < 3 * kCount) GTEST_SKIP() << "needs " << 3 * kCount << " bytes of memory, " << available_bytes() << " are free";
+  if (available_bytes() < 3 * kCount)
+    GTEST_SKIP() << "needs " << 3 * kCount << " bytes of memory, " << available_bytes() << " are free";
   const Pages sent(kCount), received(kCount + 64);
   ASSERT_TRUE(sent.exist() && received.exist());
   for (std::size_t i = 0; i < kCount; ++i) sent.data()[i] = value_at(i);
@@ -69,11 +71,18 @@ TEST_P(WholeProduct, IsRight) {
       std::vector<Call> calls;
       for (const hocketRedOp_t op : kAllOps) {
         if (!supports(op, type) || (op != hocketSum && !reduces(kind_at(k)))) continue;
-        for (const std::size_t count : {std::size_t{1}, std::size_t{3}, std::size_t{17}, std::size_t{64}, std::size_t{1000}, std::size_t{4097}})
+        for (const std::size_t count :
+             {std::size_t{1}, std::size_t{3}, std::size_t{17}, std::size_t{64}, std::size_t{1000}, std::size_t{4097}})
           for (int root = 0; root < (rooted(kind_at(k)) ? n : 1); ++root)
             for (const bool in_place : {false, true}) {
               if (in_place && !has_in_place(kind_at(k))) continue;
-              Call call{.kind = kind_at(k), .type = type, .op = op, .root = root, .in_place = in_place, .count = count, .seed = seed++};
+              Call call{.kind = kind_at(k),
+                        .type = type,
+                        .op = op,
+                        .root = root,
+                        .in_place = in_place,
+                        .count = count,
+                        .seed = seed++};
               if (vector_form(call.kind)) call.counts = random_counts(call.kind, n, count, 20, call.seed);
               call.gaps = seed % 2 == 0;
               calls.push_back(std::move(call));

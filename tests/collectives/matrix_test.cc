@@ -85,7 +85,8 @@ TEST_P(OfRanks, EveryCountAndRoot) {
         for (const bool in_place : {false, true}) {
           const Kind kind = kind_at(k);
           if (in_place && !has_in_place(kind)) continue;
-          Call call{.kind = kind, .type = draw.one_of(kAllTypes), .root = root, .in_place = in_place, .seed = draw.next()};
+          Call call{
+              .kind = kind, .type = draw.one_of(kAllTypes), .root = root, .in_place = in_place, .seed = draw.next()};
           call.op = draw.op_for(call.type);
           set_count(call, n, counts_for(n, slot, call.type)[index]);
           calls.push_back(std::move(call));
@@ -105,7 +106,11 @@ TEST_P(OfRanks, SharedMemory) {
         for (const bool in_place : {false, true}) {
           const Kind kind = kind_at(k);
           if (in_place && !has_in_place(kind)) continue;
-          Call call{.kind = kind, .type = draw.one_of(kAllTypes), .in_place = in_place, .memory = memory, .seed = draw.next()};
+          Call call{.kind = kind,
+                    .type = draw.one_of(kAllTypes),
+                    .in_place = in_place,
+                    .memory = memory,
+                    .seed = draw.next()};
           call.root = static_cast<int>(draw.below(static_cast<std::size_t>(n)));
           call.op = draw.op_for(call.type);
           set_count(call, n, count);
@@ -168,7 +173,8 @@ TEST_P(Forced, ChannelsAndSlots) {
         for (int k = 0; k < kKindCount; ++k) {
           const Kind kind = kind_at(k);
           if (!serves(algorithm, kind, n)) continue;
-          for (const std::size_t count : {std::size_t{1}, std::size_t{3}, std::size_t{65}, std::size_t{1000}, std::size_t{4097}}) {
+          for (const std::size_t count :
+               {std::size_t{1}, std::size_t{3}, std::size_t{65}, std::size_t{1000}, std::size_t{4097}}) {
             Call call{.kind = kind, .type = draw.one_of(kAllTypes), .seed = draw.next()};
             call.root = static_cast<int>(draw.below(static_cast<std::size_t>(n)));
             call.op = draw.op_for(call.type);
@@ -178,7 +184,8 @@ TEST_P(Forced, ChannelsAndSlots) {
           }
         }
         if (calls.empty()) continue;
-        SCOPED_TRACE(testing::Message() << name << ", " << n << " ranks, " << channels << " channels, slots of " << slot);
+        SCOPED_TRACE(testing::Message() << name << ", " << n << " ranks, " << channels << " channels, slots of "
+                                        << slot);
         hocketConfig_t settings = config();
         settings.algorithm = name.c_str();
         settings.channels = channels;

@@ -50,15 +50,18 @@ void expect_nan_everywhere(const LocalRanks& ranks, std::size_t count, int holde
   std::vector<std::vector<T>> out(static_cast<std::size_t>(n), std::vector<T>(count));
   ranks.run([&](int rank, hocketComm_t comm) {
     std::vector<T> in(count);
-    for (std::size_t i = 0; i < count; ++i) in[i] = narrow<T>(static_cast<Wide<T>>((static_cast<int>(i) + rank * 3) % 11 - 5));
+    for (std::size_t i = 0; i < count; ++i)
+      in[i] = narrow<T>(static_cast<Wide<T>>((static_cast<int>(i) + rank * 3) % 11 - 5));
     if (rank == holder) in[at] = nan_of<T>();
-    ok(hocketAllReduce(in.data(), out[static_cast<std::size_t>(rank)].data(), count, DatatypeOf<T>::value, op, comm, nullptr));
+    ok(hocketAllReduce(in.data(), out[static_cast<std::size_t>(rank)].data(), count, DatatypeOf<T>::value, op, comm,
+                       nullptr));
   });
   for (int rank = 0; rank < n; ++rank)
     for (std::size_t i = 0; i < count; ++i) {
       const Wide<T> value = widen<T>(out[static_cast<std::size_t>(rank)][i]);
       if (i == at) {
-        ASSERT_TRUE(std::isnan(value)) << "rank " << rank << ", NaN of rank " << holder << " at " << at << " of " << count;
+        ASSERT_TRUE(std::isnan(value)) << "rank " << rank << ", NaN of rank " << holder << " at " << at << " of "
+                                       << count;
         continue;
       }
       Wide<T> should = static_cast<Wide<T>>(static_cast<int>(i) % 11 - 5);
@@ -118,7 +121,8 @@ void expect_one_rounding(int n, const char* algorithm, std::uint64_t seed) {
   for (int r = 0; r < n; ++r)
     for (std::size_t i = 0; i < kCount; ++i) {
       const double unit = static_cast<double>(hash(seed, r, i) >> 11) / static_cast<double>(std::uint64_t{1} << 53);
-      in[static_cast<std::size_t>(r)].push_back(narrow<T>(static_cast<float>(unit * 2 + 1)));  // one sign: no cancellation
+      in[static_cast<std::size_t>(r)].push_back(
+          narrow<T>(static_cast<float>(unit * 2 + 1)));  // one sign: no cancellation
     }
   ranks.run([&](int rank, hocketComm_t comm) {
     const auto r = static_cast<std::size_t>(rank);
@@ -131,14 +135,16 @@ void expect_one_rounding(int n, const char* algorithm, std::uint64_t seed) {
     double exact = 0;
     for (const auto& values : in) exact += static_cast<double>(widen<T>(values[i]));
     const double got = static_cast<double>(widen<T>(out[0][i]));
-    ASSERT_LE(std::abs(got - exact) / exact, last + own) << n << " ranks, element " << i << ": " << got << " for " << exact;
+    ASSERT_LE(std::abs(got - exact) / exact, last + own)
+        << n << " ranks, element " << i << ": " << got << " for " << exact;
     for (const auto& values : out) ASSERT_EQ(widen<T>(values[i]), widen<T>(out[0][i])) << "ranks differ at " << i;
   }
 }
 
 TEST(Rounding, OneRoundingWhateverTheNumberOfRanks) {
   const std::uint64_t seed = draw_seed();
-  for (const char* algorithm : {"", "ring", "two_shot", "double_binary_tree", "recursive_doubling", "chain", "one_shot"})
+  for (const char* algorithm :
+       {"", "ring", "two_shot", "double_binary_tree", "recursive_doubling", "chain", "one_shot"})
     for (const int n : {2, 5, 8, 24}) {
       SCOPED_TRACE(algorithm);
       expect_one_rounding<Float16>(n, algorithm, seed);
@@ -186,7 +192,8 @@ TEST(Operations, UnsupportedPairsAreRefusedBeforeAnyTraffic) {
       refused(hocketReduce(send, recv, 4, type, op, 0, ranks[0], nullptr), hocketInvalidArgument, "not defined");
       refused(hocketReduceScatter(send, recv, 4, type, op, ranks[0], nullptr), hocketInvalidArgument, "not defined");
       const std::size_t counts[2] = {4, 4};
-      refused(hocketReduceScatterV(send, recv, counts, type, op, ranks[0], nullptr), hocketInvalidArgument, "not defined");
+      refused(hocketReduceScatterV(send, recv, counts, type, op, ranks[0], nullptr), hocketInvalidArgument,
+              "not defined");
     }
   // Bitwise operations on the six float types, and the average of bool.
   EXPECT_EQ(refusals, 6 * 3 + 1);

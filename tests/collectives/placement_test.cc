@@ -8,8 +8,8 @@ namespace {
 // Send and receive buffers start at every element offset within 16 bytes, differently on both sides.
 TEST(Placement, OffsetsAndLengths) {
   const std::uint64_t seed = draw_seed();
-  constexpr Kind kKinds[] = {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::broadcast, Kind::all_to_all,
-                             Kind::ring_shift};
+  constexpr Kind kKinds[] = {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather,
+                             Kind::broadcast,  Kind::all_to_all,     Kind::ring_shift};
   for (const int n : {2, 3}) {
     const LocalRanks ranks(n);
     std::vector<Call> calls;
@@ -39,8 +39,10 @@ TEST(Placement, PointerNotAlignedToItsType) {
     const std::size_t size = element_bytes(type);
     alignas(16) std::byte send[256] = {}, recv[256] = {};
     for (std::size_t offset = 1; offset < size; ++offset) {
-      refused(hocketAllReduce(send + offset, recv, 4, type, hocketMax, ranks[0], nullptr), hocketInvalidArgument, "sendbuff");
-      refused(hocketAllReduce(send, recv + offset, 4, type, hocketMax, ranks[0], nullptr), hocketInvalidArgument, "recvbuff");
+      refused(hocketAllReduce(send + offset, recv, 4, type, hocketMax, ranks[0], nullptr), hocketInvalidArgument,
+              "sendbuff");
+      refused(hocketAllReduce(send, recv + offset, 4, type, hocketMax, ranks[0], nullptr), hocketInvalidArgument,
+              "recvbuff");
       refused(hocketSend(send + offset, 4, type, 1, ranks[0], nullptr), hocketInvalidArgument, "aligned");
     }
   }
@@ -55,9 +57,12 @@ TEST(Placement, PointerNotAlignedAfterAGoodCall) {
     ranks.run([&](int rank, hocketComm_t comm) {
       ok(hocketAllReduce(send[rank], recv[rank], 4, hocketFloat32, hocketSum, comm, nullptr));
     });
-    refused(hocketAllReduce(send[0] + 2, recv[0], 4, hocketFloat32, hocketSum, ranks[0], nullptr), hocketInvalidArgument, "aligned");
-    refused(hocketAllReduce(send[0], nullptr, 4, hocketFloat32, hocketSum, ranks[0], nullptr), hocketInvalidArgument, "NULL");
-    refused(hocketAllReduce(send[0], send[0] + 4, 4, hocketFloat32, hocketSum, ranks[0], nullptr), hocketInvalidArgument, "overlap");
+    refused(hocketAllReduce(send[0] + 2, recv[0], 4, hocketFloat32, hocketSum, ranks[0], nullptr),
+            hocketInvalidArgument, "aligned");
+    refused(hocketAllReduce(send[0], nullptr, 4, hocketFloat32, hocketSum, ranks[0], nullptr), hocketInvalidArgument,
+            "NULL");
+    refused(hocketAllReduce(send[0], send[0] + 4, 4, hocketFloat32, hocketSum, ranks[0], nullptr),
+            hocketInvalidArgument, "overlap");
   }
 }
 
@@ -84,41 +89,49 @@ TEST_F(WrongForm, GatherLikeNamesTheRankOffset) {
   refused(hocketAllGather(buffer, buffer, kCount, hocketInt32, ranks[1], nullptr), hocketInvalidArgument, rule);
   refused(hocketAllGather(buffer + 1, buffer, kCount, hocketInt32, ranks[0], nullptr), hocketInvalidArgument, rule);
   refused(hocketGather(buffer, buffer, kCount, hocketInt32, 2, ranks[2], nullptr), hocketInvalidArgument, rule);
-  refused(hocketAllGatherV(buffer, kCount, buffer, counts, displs, hocketInt32, ranks[1], nullptr), hocketInvalidArgument,
-          "recvbuff + displs[rank]");
-  refused(hocketGatherV(buffer, kCount, buffer, counts, displs, hocketInt32, 1, ranks[1], nullptr), hocketInvalidArgument,
-          "recvbuff + displs[rank]");
+  refused(hocketAllGatherV(buffer, kCount, buffer, counts, displs, hocketInt32, ranks[1], nullptr),
+          hocketInvalidArgument, "recvbuff + displs[rank]");
+  refused(hocketGatherV(buffer, kCount, buffer, counts, displs, hocketInt32, 1, ranks[1], nullptr),
+          hocketInvalidArgument, "recvbuff + displs[rank]");
 }
 
 TEST_F(WrongForm, ScatterLikeNamesTheRankOffset) {
   const char* const rule = "sendbuff + rank * recvcount";
-  refused(hocketReduceScatter(buffer, buffer, kCount, hocketInt32, hocketSum, ranks[1], nullptr), hocketInvalidArgument, rule);
+  refused(hocketReduceScatter(buffer, buffer, kCount, hocketInt32, hocketSum, ranks[1], nullptr), hocketInvalidArgument,
+          rule);
   refused(hocketScatter(buffer, buffer, kCount, hocketInt32, 1, ranks[1], nullptr), hocketInvalidArgument, rule);
-  refused(hocketReduceScatterV(buffer, buffer, counts, hocketInt32, hocketSum, ranks[1], nullptr), hocketInvalidArgument,
-          "this rank's block in sendbuff");
-  refused(hocketScatterV(buffer, counts, displs, buffer, kCount, hocketInt32, 1, ranks[1], nullptr), hocketInvalidArgument,
-          "this rank's block in sendbuff");
+  refused(hocketReduceScatterV(buffer, buffer, counts, hocketInt32, hocketSum, ranks[1], nullptr),
+          hocketInvalidArgument, "this rank's block in sendbuff");
+  refused(hocketScatterV(buffer, counts, displs, buffer, kCount, hocketInt32, 1, ranks[1], nullptr),
+          hocketInvalidArgument, "this rank's block in sendbuff");
 }
 
 TEST_F(WrongForm, PartialOverlap) {
-  refused(hocketAllReduce(buffer, buffer + 1, kCount, hocketInt32, hocketSum, ranks[0], nullptr), hocketInvalidArgument, "sendbuff == recvbuff");
-  refused(hocketAllReduce(buffer + kCount - 1, buffer, kCount, hocketInt32, hocketSum, ranks[0], nullptr), hocketInvalidArgument, "overlap");
-  refused(hocketReduce(buffer, buffer + 2, kCount, hocketInt32, hocketSum, 0, ranks[0], nullptr), hocketInvalidArgument, "overlap");
-  refused(hocketBroadcast(buffer, buffer + 2, kCount, hocketInt32, 0, ranks[0], nullptr), hocketInvalidArgument, "overlap");
+  refused(hocketAllReduce(buffer, buffer + 1, kCount, hocketInt32, hocketSum, ranks[0], nullptr), hocketInvalidArgument,
+          "sendbuff == recvbuff");
+  refused(hocketAllReduce(buffer + kCount - 1, buffer, kCount, hocketInt32, hocketSum, ranks[0], nullptr),
+          hocketInvalidArgument, "overlap");
+  refused(hocketReduce(buffer, buffer + 2, kCount, hocketInt32, hocketSum, 0, ranks[0], nullptr), hocketInvalidArgument,
+          "overlap");
+  refused(hocketBroadcast(buffer, buffer + 2, kCount, hocketInt32, 0, ranks[0], nullptr), hocketInvalidArgument,
+          "overlap");
 }
 
 TEST_F(WrongForm, AllToAllHasNone) {
-  refused(hocketAlltoAll(buffer, buffer, kCount, hocketInt32, ranks[0], nullptr), hocketInvalidArgument, "no in-place form");
-  refused(hocketAlltoAllV(buffer, counts, displs, buffer, counts, displs, hocketInt32, ranks[0], nullptr), hocketInvalidArgument,
+  refused(hocketAlltoAll(buffer, buffer, kCount, hocketInt32, ranks[0], nullptr), hocketInvalidArgument,
           "no in-place form");
+  refused(hocketAlltoAllV(buffer, counts, displs, buffer, counts, displs, hocketInt32, ranks[0], nullptr),
+          hocketInvalidArgument, "no in-place form");
 }
 
 TEST_F(WrongForm, BlocksThatOverlap) {
   const std::size_t crossing[3] = {0, kCount - 1, 2 * kCount};
-  refused(hocketAllGatherV(other, kCount, buffer, counts, crossing, hocketInt32, ranks[0], nullptr), hocketInvalidArgument, "overlap");
-  refused(hocketGatherV(other, kCount, buffer, counts, crossing, hocketInt32, 0, ranks[0], nullptr), hocketInvalidArgument, "overlap");
-  refused(hocketAlltoAllV(other, counts, displs, buffer, counts, crossing, hocketInt32, ranks[0], nullptr), hocketInvalidArgument,
-          "overlap");
+  refused(hocketAllGatherV(other, kCount, buffer, counts, crossing, hocketInt32, ranks[0], nullptr),
+          hocketInvalidArgument, "overlap");
+  refused(hocketGatherV(other, kCount, buffer, counts, crossing, hocketInt32, 0, ranks[0], nullptr),
+          hocketInvalidArgument, "overlap");
+  refused(hocketAlltoAllV(other, counts, displs, buffer, counts, crossing, hocketInt32, ranks[0], nullptr),
+          hocketInvalidArgument, "overlap");
 }
 
 // Buffers that touch are two buffers.

@@ -5,11 +5,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <clocale>
 #include <cstring>
 #include <memory>
 #include <new>
-#include <atomic>
 
 #include "collectives/call.h"
 
@@ -31,9 +31,13 @@ class Shared {
 // Every kind of call, as rank `rank` of `n` processes; every process prepares all ranks' inputs, which depend on the seed only.
 void check_own_part(int rank, int n, hocketComm_t comm, std::uint64_t seed) {
   for (int k = 0; k < kKindCount; ++k)
-    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{17}, std::size_t{4097}, std::size_t{60000}}) {
+    for (const std::size_t count :
+         {std::size_t{0}, std::size_t{1}, std::size_t{17}, std::size_t{4097}, std::size_t{60000}}) {
       const std::uint64_t bits = hash(seed, k, count);
-      Call call{.kind = kind_at(k), .root = static_cast<int>(bits % static_cast<std::uint64_t>(n)), .count = count, .seed = bits};
+      Call call{.kind = kind_at(k),
+                .root = static_cast<int>(bits % static_cast<std::uint64_t>(n)),
+                .count = count,
+                .seed = bits};
       call.type = kAllTypes[(bits >> 8) % std::size(kAllTypes)];
       call.in_place = has_in_place(call.kind) && (bits >> 16) % 2 == 0;
       call.memory = (bits >> 17) % 3 == 0 ? Memory::shared : Memory::ordinary;
@@ -109,7 +113,8 @@ struct Surroundings {
 
 void expect_same(const Surroundings& a, const Surroundings& b) {
   EXPECT_TRUE(CPU_EQUAL(&a.cpus, &b.cpus));
-  for (int signal = 1; signal < NSIG; ++signal) EXPECT_EQ(sigismember(&a.signals, signal), sigismember(&b.signals, signal));
+  for (int signal = 1; signal < NSIG; ++signal)
+    EXPECT_EQ(sigismember(&a.signals, signal), sigismember(&b.signals, signal));
   for (const auto limit : {&Surroundings::files, &Surroundings::locked, &Surroundings::stack, &Surroundings::core}) {
     EXPECT_EQ((a.*limit).rlim_cur, (b.*limit).rlim_cur);
     EXPECT_EQ((a.*limit).rlim_max, (b.*limit).rlim_max);
@@ -184,8 +189,10 @@ TEST(OneCpu, ThreadRanks) {
     stay_on_one_cpu();
     const LocalRanks ranks(2);
     EXPECT_NE(describe(ranks[0]).find("\"crowded\": true"), std::string::npos);
-    run_calls(ranks, {{.kind = Kind::all_reduce, .count = 1}, {.kind = Kind::all_reduce, .count = 100000},
-                      {.kind = Kind::ring_shift, .count = 100000}, {.kind = Kind::all_to_all, .count = 1000}});
+    run_calls(ranks, {{.kind = Kind::all_reduce, .count = 1},
+                      {.kind = Kind::all_reduce, .count = 100000},
+                      {.kind = Kind::ring_shift, .count = 100000},
+                      {.kind = Kind::all_to_all, .count = 1000}});
   }));
 }
 

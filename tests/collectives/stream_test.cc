@@ -121,7 +121,8 @@ TEST(Streams, ArgumentErrorsComeAtOnceAndOthersAtSynchronize) {
   LocalRanks ranks(2);
   const HostStream stream;
   std::int32_t in = 1, out = 0;
-  refused(hocketAllReduce(&in, nullptr, 1, hocketInt32, hocketSum, ranks[0], stream), hocketInvalidArgument, "recvbuff");
+  refused(hocketAllReduce(&in, nullptr, 1, hocketInt32, hocketSum, ranks[0], stream), hocketInvalidArgument,
+          "recvbuff");
   ok(hocketStreamSynchronize(stream));
   // Rank 1 leaves while rank 0's stream waits for it.
   ok(hocketAllReduce(&in, &out, 1, hocketInt32, hocketSum, ranks[0], stream));
@@ -160,7 +161,8 @@ TEST(Streams, DestroyWithWorkThatNoPeerJoinsIsBounded) {
   ranks.forget(0);
   EXPECT_NE(hocketStreamSynchronize(stream), hocketSuccess);
   hocketResult_t state = hocketSuccess;
-  EXPECT_TRUE(wait_until([&] { return hocketCommGetAsyncError(ranks[1], &state) == hocketSuccess && state == hocketRemoteError; }));
+  EXPECT_TRUE(wait_until(
+      [&] { return hocketCommGetAsyncError(ranks[1], &state) == hocketSuccess && state == hocketRemoteError; }));
 }
 
 TEST(Streams, FinalizeThenOnlyDestroy) {
@@ -171,7 +173,8 @@ TEST(Streams, FinalizeThenOnlyDestroy) {
     ok(hocketAllReduce(&in[rank], &out[rank], 1, hocketInt32, hocketSum, comm, stream));
     ok(hocketCommFinalize(comm));
     EXPECT_EQ(out[rank], 3);
-    refused(hocketAllReduce(&in[rank], &out[rank], 1, hocketInt32, hocketSum, comm, nullptr), hocketInvalidUsage, "finalized");
+    refused(hocketAllReduce(&in[rank], &out[rank], 1, hocketInt32, hocketSum, comm, nullptr), hocketInvalidUsage,
+            "finalized");
     refused(hocketBarrier(comm, stream), hocketInvalidUsage, "finalized");
     int count = 0;
     ok(hocketCommCount(comm, &count));

@@ -31,9 +31,7 @@ template <class Body>
 void with_type(hocketDataType_t type, Body&& body) {
   switch (static_cast<int>(type)) {
 #define HOCKET_TEST_CASE(name, value, bytes, element, acc) \
-  case value:                                              \
-    body.template operator()<element>();                   \
-    break;
+  case value: body.template operator()<element>(); break;
     HOCKET_FOR_EACH_DATATYPE(HOCKET_TEST_CASE)
 #undef HOCKET_TEST_CASE
   }
@@ -42,15 +40,17 @@ void with_type(hocketDataType_t type, Body&& body) {
 template <class T>
 struct DatatypeOf;
 #define HOCKET_TEST_VALUE(name, number, bytes, element, acc) \
-  template <>                                               \
-  struct DatatypeOf<element> {                              \
-    static constexpr hocketDataType_t value = hocket##name; \
+  template <>                                                \
+  struct DatatypeOf<element> {                               \
+    static constexpr hocketDataType_t value = hocket##name;  \
   };
 HOCKET_FOR_EACH_DATATYPE(HOCKET_TEST_VALUE)
 #undef HOCKET_TEST_VALUE
 
 template <class T>
-inline constexpr bool kNarrow = requires(T v) { v.to_float(); };
+inline constexpr bool kNarrow = requires(T v) {
+  v.to_float();
+};
 template <class T>
 inline constexpr bool kFloating = std::is_floating_point_v<T> || kNarrow<T>;
 template <class T>
@@ -107,13 +107,10 @@ T operand(hocketRedOp_t op, std::uint64_t bits) {
         return narrow<T>(static_cast<Wide<T>>(kFactors[bits % 4]));
       }
       case hocketMax:
-      case hocketMin:
-        return narrow<T>(static_cast<Wide<T>>(static_cast<int>(bits % 401) - 200));
+      case hocketMin: return narrow<T>(static_cast<Wide<T>>(static_cast<int>(bits % 401) - 200));
       case hocketLand:
-      case hocketLor:
-        return narrow<T>(static_cast<Wide<T>>(bits % 3 == 0 ? 0 : static_cast<int>(bits % 17) - 8));
-      default:
-        return narrow<T>(static_cast<Wide<T>>(static_cast<int>(bits % 17) - 8));
+      case hocketLor: return narrow<T>(static_cast<Wide<T>>(bits % 3 == 0 ? 0 : static_cast<int>(bits % 17) - 8));
+      default: return narrow<T>(static_cast<Wide<T>>(static_cast<int>(bits % 17) - 8));
     }
   } else {
     if ((op == hocketLand || op == hocketLor) && bits % 3 == 0) return 0;
@@ -134,12 +131,9 @@ Wide<T> combine(hocketRedOp_t op, Wide<T> a, Wide<T> b) {
       case hocketProd:
       case hocketMin:
       case hocketBand:
-      case hocketLand:
-        return {static_cast<std::uint8_t>(x && y)};
-      case hocketBxor:
-        return {static_cast<std::uint8_t>(x != y)};
-      default:
-        return {static_cast<std::uint8_t>(x || y)};
+      case hocketLand: return {static_cast<std::uint8_t>(x && y)};
+      case hocketBxor: return {static_cast<std::uint8_t>(x != y)};
+      default: return {static_cast<std::uint8_t>(x || y)};
     }
   } else {
     using A = Wide<T>;

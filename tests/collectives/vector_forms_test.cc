@@ -58,7 +58,9 @@ TEST_P(Counts, NothingButZeros) {
     for (int k = 0; k < kKindCount; ++k)
       for (int root = 0; root < (rooted(kind_at(k)) ? n : 1); ++root) {
         Call call{.kind = kind_at(k), .root = root, .count = count, .seed = static_cast<std::uint64_t>(k)};
-        if (vector_form(call.kind)) call.counts.assign(call.kind == Kind::all_to_all_v ? static_cast<std::size_t>(n * n) : static_cast<std::size_t>(n), count);
+        if (vector_form(call.kind))
+          call.counts.assign(
+              call.kind == Kind::all_to_all_v ? static_cast<std::size_t>(n * n) : static_cast<std::size_t>(n), count);
         calls.push_back(std::move(call));
       }
   run_calls(ranks, calls);
@@ -76,8 +78,10 @@ TEST_P(Counts, NullPointersWithZeroElements) {
       ok(hocketReduce(nullptr, nullptr, 0, hocketFloat16, hocketAvg, root, comm, nullptr));
       ok(hocketGather(nullptr, nullptr, 0, hocketInt8, root, comm, nullptr));
       ok(hocketScatter(nullptr, nullptr, 0, hocketInt8, root, comm, nullptr));
-      ok(hocketGatherV(nullptr, 0, nullptr, rank == root ? z : nullptr, rank == root ? z : nullptr, hocketInt8, root, comm, nullptr));
-      ok(hocketScatterV(nullptr, rank == root ? z : nullptr, rank == root ? z : nullptr, nullptr, 0, hocketInt8, root, comm, nullptr));
+      ok(hocketGatherV(nullptr, 0, nullptr, rank == root ? z : nullptr, rank == root ? z : nullptr, hocketInt8, root,
+                       comm, nullptr));
+      ok(hocketScatterV(nullptr, rank == root ? z : nullptr, rank == root ? z : nullptr, nullptr, 0, hocketInt8, root,
+                        comm, nullptr));
     }
     ok(hocketAllReduce(nullptr, nullptr, 0, hocketFloat64, hocketSum, comm, nullptr));
     ok(hocketAllGather(nullptr, nullptr, 0, hocketInt8, comm, nullptr));

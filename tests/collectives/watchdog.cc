@@ -22,8 +22,8 @@ extern "C" void give_up(int) {
 
 class Listener final : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo& test) override {
-    std::snprintf(message, sizeof message, "watchdog: %s.%s does not end within %u s\n", test.test_suite_name(), test.name(),
-                  kTestLimitSeconds);
+    std::snprintf(message, sizeof message, "watchdog: %s.%s does not end within %u s\n", test.test_suite_name(),
+                  test.name(), kTestLimitSeconds);
     watch(kTestLimitSeconds);
   }
   void OnTestEnd(const ::testing::TestInfo&) override { ::alarm(0); }

@@ -257,12 +257,15 @@ inline std::vector<std::string> entries(const char* directory) {
 struct Holdings {
   int descriptors = 0;
   int threads = 0;
+  int mappings = 0;
   long rss_kib = 0;
 
   static Holdings now() {
     Holdings holdings;
     holdings.descriptors = static_cast<int>(entries("/proc/self/fd").size()) - 1;  // one is the directory itself
     holdings.threads = static_cast<int>(entries("/proc/self/task").size());
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) ++holdings.mappings;
     std::ifstream statm("/proc/self/statm");
     long total = 0, resident = 0;
     statm >> total >> resident;
