@@ -19,7 +19,7 @@ namespace hocket {
   X(channels, int, "HOCKET_CHANNELS", 0, "number of channels, at most 8; 0: the planner's choice")                        \
   X(slot_bytes, int, "HOCKET_SLOT_BYTES", 0, "bytes of one slot of a connection; 0: from the shared-memory budget")       \
   X(shm_bytes, int, "HOCKET_SHM_BYTES", 8 << 20, "budget of shared memory per rank for connections, bytes")               \
-  X(spin_us, int, "HOCKET_SPIN_US", 50, "how long a wait spins before it yields, us; 0 where ranks outnumber CPUs")       \
+  X(spin_us, int, "HOCKET_SPIN_US", 10, "how long a wait spins before it yields, us; 0 where ranks outnumber CPUs")       \
   X(sleep_after_us, int, "HOCKET_SLEEP_AFTER_US", 1000, "how long a wait spins and yields before it sleeps, us")
 
 struct Settings {

@@ -29,7 +29,7 @@ class WaitMonitor {
 };
 
 struct WaitPolicy {
-  std::chrono::microseconds spin{50};
+  std::chrono::microseconds spin{10};
   std::chrono::microseconds sleep_after{1000};
   bool crowded = false;
 };
@@ -57,8 +57,8 @@ class Waiter {
 
  private:
   static constexpr std::uint32_t kEagerPasses = 64;
-  static constexpr std::uint32_t kSpinPasses = 1000;  // then look at the clock every kPassesPerLook
-  static constexpr std::uint32_t kPassesPerLook = 128;
+  static constexpr std::uint32_t kSpinPasses = 200;   // then look at the clock every kPassesPerLook
+  static constexpr std::uint32_t kPassesPerLook = 32;
 
   template <class Ready>
   Status pause_longer(Ready&& ready) {

@@ -274,6 +274,22 @@ struct Holdings {
   }
 };
 
+// The same once the control thread, which may still be passing a descriptor on, has come to rest.
+inline Holdings holdings_at_rest() {
+  Holdings last = Holdings::now();
+  int equal = 0;
+  await(
+      [&] {
+        std::this_thread::sleep_for(5ms);
+        const Holdings next = Holdings::now();
+        equal = next.descriptors == last.descriptors && next.threads == last.threads ? equal + 1 : 0;
+        last = next;
+        return equal == 5;
+      },
+      2s);
+  return last;
+}
+
 // Entries of /dev/shm that could be ours.
 inline int shared_memory_files() {
   int count = 0;
