@@ -9,7 +9,10 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -77,13 +80,36 @@ void stall(std::mt19937& random) {
   for (std::uint32_t i = 0; i < draw; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-void produce(SendRing ring, Mix mix) {
+// Waits for a condition; false when it does not come, or when the other side has given up.
+class Patience {
+ public:
+  template <class Condition>
+  bool await(Condition&& condition) {
+    if (condition()) return true;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      ::sched_yield();
+      if (given_up_.load(std::memory_order_relaxed) || std::chrono::steady_clock::now() > deadline) return give_up();
+    }
+    return true;
+  }
+  bool give_up() {
+    given_up_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  bool ended_early() const { return given_up_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> given_up_{false};
+};
+
+void produce(SendRing ring, Mix mix, Patience& patience) {
   std::mt19937 random(1);
   std::vector<std::byte> payload(std::max(ring.memory().ll_bytes(), ring.memory().slot_bytes));
   for (std::uint64_t k = 0; k < kTransfers; ++k) {
     const Transfer next = transfer(k, mix, ring.memory());
     for (std::size_t i = 0; i < next.bytes; ++i) payload[i] = next.at(i);
-    while (!ring.can_send()) ::sched_yield();
+    if (!patience.await([&] { return ring.can_send(); })) return;
     if (next.ll) {
       fill_lines(ring.lines(), payload.data(), next.bytes);
       ring.commit(next.fingerprint(), next.lines());
@@ -96,16 +122,15 @@ void produce(SendRing ring, Mix mix) {
 }
 
 // Returns how many transfers were not what was sent.
-std::uint64_t consume(RecvRing ring, Mix mix, std::uint32_t seed) {
+std::uint64_t consume(RecvRing ring, Mix mix, std::uint32_t seed, Patience& patience) {
   std::mt19937 random(seed);
   std::uint64_t wrong = 0;
   std::vector<std::byte> payload(std::max(ring.memory().ll_bytes(), ring.memory().slot_bytes));
   for (std::uint64_t k = 0; k < kTransfers; ++k) {
     const Transfer next = transfer(k, mix, ring.memory());
-    while (!ring.ready(next.fingerprint(), next.lines())) {
-      if (ring.mismatched(next.fingerprint())) return wrong + 1;
-      ::sched_yield();
-    }
+    const auto arrived = [&] { return ring.ready(next.fingerprint(), next.lines()) || ring.mismatched(next.fingerprint()); };
+    if (!patience.await(arrived)) return wrong;
+    if (!ring.ready(next.fingerprint(), next.lines())) return patience.give_up(), wrong + 1;
     if (next.ll)
       drain_lines(ring.lines(), payload.data(), next.bytes);
     else
@@ -125,16 +150,18 @@ std::uint64_t consume(RecvRing ring, Mix mix, std::uint32_t seed) {
 // One producer; tail `skip` belongs to nobody.
 void stress(int n_tails, int skip, Mix mix, std::size_t bulk_slots) {
   const RingBuffer buffer(n_tails, 8, 5, 320, bulk_slots * 320);
+  Patience patience;
   std::vector<std::thread> threads;
   std::vector<std::uint64_t> wrong(static_cast<std::size_t>(n_tails));
   for (int tail = 0; tail < n_tails; ++tail)
     if (tail != skip)
       threads.emplace_back([&, tail] {
-        wrong[static_cast<std::size_t>(tail)] = consume(RecvRing(buffer.memory(), tail), mix, static_cast<std::uint32_t>(tail) + 9);
+        wrong[static_cast<std::size_t>(tail)] = consume(RecvRing(buffer.memory(), tail), mix, static_cast<std::uint32_t>(tail) + 9, patience);
       });
-  produce(SendRing(buffer.memory(), n_tails, skip), mix);
+  produce(SendRing(buffer.memory(), n_tails, skip), mix, patience);
   for (std::thread& thread : threads) thread.join();
   for (const std::uint64_t n : wrong) EXPECT_EQ(n, 0u);
+  EXPECT_FALSE(patience.ended_early()) << "a wait did not end";
 }
 
 TEST(RingStress, OneConsumerLines) { stress(1, -1, Mix::ll, 4); }
