@@ -5,6 +5,9 @@ function(hocket_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  if(HOCKET_SANITIZE)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")  # instrumented code is many times slower
+  endif()
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/transports
                                              ${PROJECT_SOURCE_DIR}/tests)
