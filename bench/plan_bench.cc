@@ -41,7 +41,8 @@ PlanKey key_of(Collective collective, std::size_t bytes) {
 // Rank 0 of n, over memory that nobody else uses.
 std::unique_ptr<ShmTransport> lone_rank(int n_ranks) {
   const ShmLayout layout(n_ranks, Settings{});
-  return std::make_unique<ShmTransport>(0, n_ranks, layout, std::make_shared<Mapping>(std::move(*Mapping::anonymous(layout.total_bytes()))));
+  return std::make_unique<ShmTransport>(
+      0, n_ranks, layout, std::make_shared<Mapping>(std::move(*Mapping::anonymous(layout.total_bytes()))));
 }
 
 CallData data_of(const Plan& plan, std::size_t count, std::vector<float>& memory) {
@@ -58,11 +59,15 @@ CallData data_of(const Plan& plan, std::size_t count, std::vector<float>& memory
 }
 
 void make_plan_of(benchmark::State& state) {
-  const PlanRequest request = request_of(Collective::all_reduce, static_cast<int>(state.range(0)), static_cast<std::size_t>(state.range(1)));
+  const PlanRequest request =
+      request_of(Collective::all_reduce, static_cast<int>(state.range(0)), static_cast<std::size_t>(state.range(1)));
   for (auto _ : state) benchmark::DoNotOptimize(make_plan(request, 1));
   state.SetLabel(make_plan(request, 1)->algorithm);
 }
-BENCHMARK(make_plan_of)->Name("make_plan")->ArgNames({"ranks", "bytes"})->ArgsProduct({{2, 8, 300}, {8, 64 << 10, 64 << 20}});
+BENCHMARK(make_plan_of)
+    ->Name("make_plan")
+    ->ArgNames({"ranks", "bytes"})
+    ->ArgsProduct({{2, 8, 300}, {8, 64 << 10, 64 << 20}});
 
 void make_program_of(benchmark::State& state) {
   const auto n_ranks = static_cast<int>(state.range(0));
@@ -87,7 +92,8 @@ void cache_hits(benchmark::State& state) {
   const auto transport = lone_rank(8);
   PlanCache cache(request_of(Collective::barrier, 8, 0), 0, transport.get());
   std::vector<PlanKey> keys;
-  for (const Collective kind : {Collective::all_reduce, Collective::broadcast, Collective::all_gather, Collective::reduce_scatter})
+  for (const Collective kind :
+       {Collective::all_reduce, Collective::broadcast, Collective::all_gather, Collective::reduce_scatter})
     for (std::size_t bytes = 4; bytes <= (1 << 26); bytes *= 2) keys.push_back(key_of(kind, bytes));
   std::size_t i = 0;
   for (auto _ : state) {
@@ -126,7 +132,8 @@ BENCHMARK(hot_call)->Name("hot_calls/find")->ArgName("calls")->Arg(1)->Arg(8);
 
 void start_execution(benchmark::State& state, const std::string& algorithm, int n_ranks, std::size_t count) {
   const auto transport = lone_rank(n_ranks);
-  const Program program = *make_program(*make_plan(request_of(Collective::all_reduce, n_ranks, 4 * count, algorithm), 0), *transport);
+  const Program program =
+      *make_program(*make_plan(request_of(Collective::all_reduce, n_ranks, 4 * count, algorithm), 0), *transport);
   std::vector<float> memory;
   const CallData data = data_of(program.plan, count, memory);
   Doorbells none;
@@ -139,13 +146,16 @@ void start_execution(benchmark::State& state, const std::string& algorithm, int 
   state.SetLabel(std::to_string(program.steps.size()) + " steps");
 }
 BENCHMARK_CAPTURE(start_execution, one_shot_2_ranks, std::string("one_shot"), 2, 2)->Name("start/one_shot/2 ranks");
-BENCHMARK_CAPTURE(start_execution, two_shot_2_ranks, std::string("two_shot"), 2, 1 << 18)->Name("start/two_shot/2 ranks");
-BENCHMARK_CAPTURE(start_execution, two_shot_8_ranks, std::string("two_shot"), 8, 1 << 18)->Name("start/two_shot/8 ranks");
+BENCHMARK_CAPTURE(start_execution, two_shot_2_ranks, std::string("two_shot"), 2, 1 << 18)
+    ->Name("start/two_shot/2 ranks");
+BENCHMARK_CAPTURE(start_execution, two_shot_8_ranks, std::string("two_shot"), 8, 1 << 18)
+    ->Name("start/two_shot/8 ranks");
 BENCHMARK_CAPTURE(start_execution, ring_8_ranks, std::string("ring"), 8, 1 << 18)->Name("start/ring/8 ranks");
 
 void make_small(benchmark::State& state) {
   const auto transport = lone_rank(2);
-  const Program program = *make_program(*make_plan(request_of(Collective::all_reduce, 2, 8, "one_shot"), 0), *transport);
+  const Program program =
+      *make_program(*make_plan(request_of(Collective::all_reduce, 2, 8, "one_shot"), 0), *transport);
   std::vector<float> memory;
   const CallData data = data_of(program.plan, 2, memory);
   for (auto _ : state) benchmark::DoNotOptimize(SmallProgram::make(program, data));

@@ -80,10 +80,11 @@ class Memory {
 class Partner {
  public:
   template <class Body>
-  Partner(int cpu, Body body) : thread_([this, cpu, body] {
-    const Pinned pinned(cpu);
-    body(stop_);
-  }) {}
+  Partner(int cpu, Body body)
+      : thread_([this, cpu, body] {
+          const Pinned pinned(cpu);
+          body(stop_);
+        }) {}
   ~Partner() {
     stop_.store(true, std::memory_order_relaxed);
     thread_.join();
@@ -234,7 +235,17 @@ void stream(benchmark::State& state, bool ll) {
 }
 
 BENCHMARK(line)->UseRealTime();
-BENCHMARK(ping_pong)->Name("ping_pong/ll")->Arg(8)->Arg(56)->Arg(64)->Arg(112)->Arg(256)->Arg(512)->Arg(1024)->Arg(1792)->UseRealTime();
+BENCHMARK(ping_pong)
+    ->Name("ping_pong/ll")
+    ->Arg(8)
+    ->Arg(56)
+    ->Arg(64)
+    ->Arg(112)
+    ->Arg(256)
+    ->Arg(512)
+    ->Arg(1024)
+    ->Arg(1792)
+    ->UseRealTime();
 BENCHMARK_CAPTURE(stream, ll, true)->Arg(8)->Arg(56)->Arg(256)->Arg(512)->Arg(1024)->Arg(1792)->UseRealTime();
 BENCHMARK_CAPTURE(stream, bulk, false)->RangeMultiplier(2)->Range(4 << 10, 128 << 10)->UseRealTime();
 

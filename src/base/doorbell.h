@@ -29,6 +29,9 @@ class Doorbells {
   // `crowded`: ranks outnumber the CPUs they may use; then sleeping is common and the ringing side pays the fence.
   Doorbells(SleeperCount* sleepers, BellLine* bells, int rank, int n_ranks, bool crowded);
 
+  // By the thread that rings and sleeps; wake_self() may be called by others at the same time.
+  void set_crowded(bool crowded) { crowded_ = crowded; }
+
   // After publishing or freeing something: wakes whoever sleeps. Almost always one load.
   void ring() {
     if (sleepers_ == nullptr) return;

@@ -46,8 +46,8 @@ TEST(Settings, DefaultsWithoutEnvironment) {
 }
 
 TEST(Settings, EnvironmentIsRead) {
-  const Variable timeout("HOCKET_TIMEOUT_MS", "1234"), algorithm("HOCKET_ALGORITHM", "ring"), channels("HOCKET_CHANNELS", "8"),
-      empty("HOCKET_SPIN_US", ""), zero("HOCKET_STALL_MS", "0");
+  const Variable timeout("HOCKET_TIMEOUT_MS", "1234"), algorithm("HOCKET_ALGORITHM", "ring"),
+      channels("HOCKET_CHANNELS", "8"), empty("HOCKET_SPIN_US", ""), zero("HOCKET_STALL_MS", "0");
   const auto settings = read_settings(nullptr);
   ASSERT_TRUE(settings) << settings.error().text;
   EXPECT_EQ(settings->timeout_ms, 1234);
@@ -59,10 +59,12 @@ TEST(Settings, EnvironmentIsRead) {
 
 TEST(Settings, MalformedValuesNameTheVariable) {
   const std::string huge(100000, '9'), nonsense(5000, '\xff');
-  for (const std::string& value : {std::string("ten"), std::string("10ms"), std::string(" 10"), std::string("10 "), std::string("-1"),
-                                   std::string("+1"), std::string("1.5"), std::string("0x10"), std::string("1e3"),
-                                   std::string("2147483648"), std::string("99999999999999999999"), std::string("%n%s"), huge, nonsense}) {
-    for (const char* name : {"HOCKET_TIMEOUT_MS", "HOCKET_INIT_TIMEOUT_MS", "HOCKET_CHANNELS", "HOCKET_SHM_BYTES", "HOCKET_SPIN_US"}) {
+  for (const std::string& value :
+       {std::string("ten"), std::string("10ms"), std::string(" 10"), std::string("10 "), std::string("-1"),
+        std::string("+1"), std::string("1.5"), std::string("0x10"), std::string("1e3"), std::string("2147483648"),
+        std::string("99999999999999999999"), std::string("%n%s"), huge, nonsense}) {
+    for (const char* name :
+         {"HOCKET_TIMEOUT_MS", "HOCKET_INIT_TIMEOUT_MS", "HOCKET_CHANNELS", "HOCKET_SHM_BYTES", "HOCKET_SPIN_US"}) {
       const Variable variable(name, value.c_str());
       const Error error = error_of();
       EXPECT_EQ(error.code, hocketInvalidArgument) << name << "=" << value.substr(0, 30);
@@ -92,7 +94,8 @@ TEST(Settings, ValuesOutOfRangeSayWhatIsIn) {
 }
 
 TEST(Settings, ConfigOverridesTheEnvironment) {
-  const Variable timeout("HOCKET_TIMEOUT_MS", "1"), channels("HOCKET_CHANNELS", "2"), deterministic("HOCKET_DETERMINISTIC", "1");
+  const Variable timeout("HOCKET_TIMEOUT_MS", "1"), channels("HOCKET_CHANNELS", "2"),
+      deterministic("HOCKET_DETERMINISTIC", "1");
   hocketConfig_t config = HOCKET_CONFIG_INITIALIZER;
   config.timeoutMs = 77;
   config.commName = "training";
@@ -125,7 +128,8 @@ TEST(Settings, ConfigOfAnOlderCallerIsShorter) {
   hocketConfig_t config = HOCKET_CONFIG_INITIALIZER;
   config.timeoutMs = 5;
   config.channels = 3;
-  config.size = offsetof(hocketConfig_t, channels);  // compiled before there were channels: what follows is not the caller's
+  config.size =
+      offsetof(hocketConfig_t, channels);  // compiled before there were channels: what follows is not the caller's
   const auto settings = read_settings(&config);
   ASSERT_TRUE(settings) << settings.error().text;
   EXPECT_EQ(settings->timeout_ms, 5);
@@ -182,7 +186,8 @@ void read_twice_and_leave() {
 
 TEST_F(UnknownNames, AreWarnedOfWithTheNearestName) {
   const Variable typo("HOCKET_TIMOUT_MS", "5");
-  EXPECT_EXIT(read_twice_and_leave(), testing::ExitedWithCode(0), "HOCKET_TIMOUT_MS is not a setting of this version; did you mean HOCKET_TIMEOUT_MS");
+  EXPECT_EXIT(read_twice_and_leave(), testing::ExitedWithCode(0),
+              "HOCKET_TIMOUT_MS is not a setting of this version; did you mean HOCKET_TIMEOUT_MS");
 }
 
 TEST_F(UnknownNames, EachIsNamed) {
@@ -193,8 +198,8 @@ TEST_F(UnknownNames, EachIsNamed) {
 
 // The whole of stderr, as the expression would match any part of it.
 TEST_F(UnknownNames, NothingIsSaidOfKnownOrForeignOnes) {
-  const Variable known("HOCKET_TIMEOUT_MS", "5"), log("HOCKET_LOG", "warn"), peers("HOCKET_PEERS_DIR", "x"), test("HOCKET_TEST_SEED", "1"),
-      foreign("HOCKETT", "y");
+  const Variable known("HOCKET_TIMEOUT_MS", "5"), log("HOCKET_LOG", "warn"), peers("HOCKET_PEERS_DIR", "x"),
+      test("HOCKET_TEST_SEED", "1"), foreign("HOCKETT", "y");
   EXPECT_EXIT(read_twice_and_leave(), testing::ExitedWithCode(0), "^$");
 }
 

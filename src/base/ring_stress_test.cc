@@ -33,8 +33,11 @@ constexpr std::uint64_t kTransfers = kThreadSanitizer ? 20000 : 100000;
 // Where a ring lies in ordinary memory.
 class RingBuffer {
  public:
-  RingBuffer(int n_tails, std::uint32_t depth, std::uint32_t lines_per_slot, std::size_t slot_bytes, std::size_t bulk_bytes)
-      : lines_(new SlotLine[depth * lines_per_slot]()), tails_(new TailLine[static_cast<std::size_t>(n_tails)]()), bulk_(bulk_bytes) {
+  RingBuffer(int n_tails, std::uint32_t depth, std::uint32_t lines_per_slot, std::size_t slot_bytes,
+             std::size_t bulk_bytes)
+      : lines_(new SlotLine[depth * lines_per_slot]()),
+        tails_(new TailLine[static_cast<std::size_t>(n_tails)]()),
+        bulk_(bulk_bytes) {
     memory_.lines = lines_.get();
     memory_.tails = tails_.get();
     memory_.bulk = bulk_.data();
@@ -128,7 +131,9 @@ std::uint64_t consume(RecvRing ring, Mix mix, std::uint32_t seed, Patience& pati
   std::vector<std::byte> payload(std::max(ring.memory().ll_bytes(), ring.memory().slot_bytes));
   for (std::uint64_t k = 0; k < kTransfers; ++k) {
     const Transfer next = transfer(k, mix, ring.memory());
-    const auto arrived = [&] { return ring.ready(next.fingerprint(), next.lines()) || ring.mismatched(next.fingerprint()); };
+    const auto arrived = [&] {
+      return ring.ready(next.fingerprint(), next.lines()) || ring.mismatched(next.fingerprint());
+    };
     if (!patience.await(arrived)) return wrong;
     if (!ring.ready(next.fingerprint(), next.lines())) return patience.give_up(), wrong + 1;
     if (next.ll)
@@ -156,7 +161,8 @@ void stress(int n_tails, int skip, Mix mix, std::size_t bulk_slots) {
   for (int tail = 0; tail < n_tails; ++tail)
     if (tail != skip)
       threads.emplace_back([&, tail] {
-        wrong[static_cast<std::size_t>(tail)] = consume(RecvRing(buffer.memory(), tail), mix, static_cast<std::uint32_t>(tail) + 9, patience);
+        wrong[static_cast<std::size_t>(tail)] =
+            consume(RecvRing(buffer.memory(), tail), mix, static_cast<std::uint32_t>(tail) + 9, patience);
       });
   produce(SendRing(buffer.memory(), n_tails, skip), mix, patience);
   for (std::thread& thread : threads) thread.join();
@@ -192,7 +198,8 @@ TEST(Ring, BulkTransfersNeverOverlap) {
         const std::size_t bytes = random() % 321;
         const Piece piece{send.bulk(), bytes};
         ASSERT_GE(piece.begin, buffer.memory().bulk);
-        ASSERT_LE(piece.begin + 320, buffer.memory().bulk + buffer.memory().bulk_bytes) << "a largest transfer fits in one piece";
+        ASSERT_LE(piece.begin + 320, buffer.memory().bulk + buffer.memory().bulk_bytes)
+            << "a largest transfer fits in one piece";
         for (const Piece& other : in_flight)
           ASSERT_TRUE(piece.begin + piece.bytes <= other.begin || other.begin + other.bytes <= piece.begin);
         in_flight.push_back(piece);
@@ -225,7 +232,8 @@ TEST(Ring, SmallTransfersOnlyEverWaitForSlots) {
 
 // ---- Weakened orders ----
 
-template <std::memory_order kPublish, std::memory_order kObserve, std::memory_order kGiveBack, std::memory_order kTakeBack>
+template <std::memory_order kPublish, std::memory_order kObserve, std::memory_order kGiveBack,
+          std::memory_order kTakeBack>
 class Protocol {
  public:
   bool put(std::uint64_t k) {
@@ -255,18 +263,23 @@ class Protocol {
   std::atomic<std::uint64_t> tail_{0};
 };
 
-template <std::memory_order kPublish, std::memory_order kObserve, std::memory_order kGiveBack, std::memory_order kTakeBack>
+template <std::memory_order kPublish, std::memory_order kObserve, std::memory_order kGiveBack,
+          std::memory_order kTakeBack>
 void run_protocol() {
   Protocol<kPublish, kObserve, kGiveBack, kTakeBack> protocol;
   constexpr std::uint64_t kCount = 5000;
   std::thread consumer([&] {
     for (std::uint64_t k = 0; k < kCount;)
-      if (protocol.get(k)) ++k;
-      else ::sched_yield();
+      if (protocol.get(k))
+        ++k;
+      else
+        ::sched_yield();
   });
   for (std::uint64_t k = 0; k < kCount;)
-    if (protocol.put(k)) ++k;
-    else ::sched_yield();
+    if (protocol.put(k))
+      ++k;
+    else
+      ::sched_yield();
   consumer.join();
 }
 
@@ -276,11 +289,13 @@ constexpr auto kRelease = std::memory_order_release;
 
 TEST(RingOrders, AsTheyAre) { run_protocol<kRelease, kAcquire, kRelease, kAcquire>(); }
 
-template <std::memory_order kPublish, std::memory_order kObserve, std::memory_order kGiveBack, std::memory_order kTakeBack>
+template <std::memory_order kPublish, std::memory_order kObserve, std::memory_order kGiveBack,
+          std::memory_order kTakeBack>
 void expect_found() {
   if (!kThreadSanitizer) GTEST_SKIP() << "only ThreadSanitizer sees it on every machine";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT((run_protocol<kPublish, kObserve, kGiveBack, kTakeBack>(), std::exit(0)), testing::ExitedWithCode(66), "data race");
+  EXPECT_EXIT((run_protocol<kPublish, kObserve, kGiveBack, kTakeBack>(), std::exit(0)), testing::ExitedWithCode(66),
+              "data race");
 }
 TEST(RingOrders, RelaxedPublishIsFound) { expect_found<kRelaxed, kAcquire, kRelease, kAcquire>(); }
 TEST(RingOrders, RelaxedLookForATransferIsFound) { expect_found<kRelease, kRelaxed, kRelease, kAcquire>(); }

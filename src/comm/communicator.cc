@@ -2,9 +2,12 @@
 #include "comm/communicator.h"
 
 #include <sched.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -32,6 +35,23 @@ std::string list_of(const std::vector<int>& ranks) {
   return text;
 }
 
+// Maps the memory of a communicator once per process, however many of its ranks live here.
+Result<std::shared_ptr<Mapping>> map_segment(int fd, std::size_t bytes) {
+  static std::mutex mutex;
+  static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<Mapping>> segments;
+  struct stat info{};
+  if (::fstat(fd, &info) != 0) return fail_errno(errno, "cannot look at the descriptor");
+  const std::lock_guard lock(mutex);
+  std::erase_if(segments, [](const auto& entry) { return entry.second.expired(); });
+  auto& known = segments[{info.st_dev, info.st_ino}];
+  if (auto mapping = known.lock()) return mapping;
+  auto made = Mapping::shared(fd, bytes);
+  if (!made) return tl::make_unexpected(std::move(made).error());
+  auto mapping = std::make_shared<Mapping>(std::move(*made));
+  known = mapping;
+  return mapping;
+}
+
 }  // namespace
 
 Communicator::Communicator(int rank, int n_ranks, Settings settings)
@@ -57,9 +77,9 @@ Status Communicator::connect(const hocketUniqueId& id) {
     if (!link) return tl::make_unexpected(std::move(link).error());
     link_ = std::move(*link);
     const UniqueFd memory = link_->take_shared_memory();
-    auto mapping = Mapping::shared(memory.get(), layout_.total_bytes());
+    auto mapping = map_segment(memory.get(), layout_.total_bytes());
     if (!mapping) return tl::make_unexpected(std::move(mapping).error().with_context("shm: segment of the communicator"));
-    attach(std::make_shared<Mapping>(std::move(*mapping)));
+    attach(std::move(*mapping));
     publish_cpus();
     HOCKET_TRY(init_barrier());
   }
@@ -97,6 +117,8 @@ void Communicator::attach(std::shared_ptr<Mapping> memory) {
   agreement_ports_.everyone = transport_->sender({kAllPeers, Port::multicast, 0});
   for (int rank = 0; rank < n_ranks_; ++rank)
     agreement_ports_.peers.push_back(rank == rank_ ? nullptr : transport_->receiver({rank, Port::multicast, 0}));
+  // Publishes link_ and bells_ to threads that fail or abort the communicator. Pairs with: the acquire in attached().
+  attached_.store(true, std::memory_order_release);
   link_->start(this);
 }
 
@@ -129,7 +151,7 @@ void Communicator::read_cpus() {
     wait_policy_.crowded = crowded;
     wait_policy_.spin = std::chrono::microseconds(crowded ? 0 : settings_.spin_us);
     wait_policy_.sleep_after = std::chrono::microseconds(settings_.sleep_after_us);
-    bells_ = Doorbells(layout_.sleepers(transport_->base()), layout_.bells(transport_->base()), rank_, n_ranks_, crowded);
+    bells_.set_crowded(crowded);
     common.caps = transport_->caps();
     common.caps.cores_per_rank = std::min(1.0, static_cast<double>(n_cpus_) / n_ranks_);
   }
@@ -507,12 +529,12 @@ void Communicator::failed(const Error& error) {
     failed_.store(true, std::memory_order_release);
   }
   log_info("{}: {}", name(), error.text);
-  bells_.wake_self();
+  if (attached()) bells_.wake_self();
 }
 
 void Communicator::abort() {
   failed({hocketInvalidUsage, fmt::format("{} was aborted by hocketCommAbort", name())});
-  if (link_ != nullptr)
+  if (attached())
     link_->broadcast_failure({hocketRemoteError, fmt::format("rank {} aborted the communicator", rank_)});
 }
 

@@ -127,6 +127,9 @@ class Communicator final : public ControlEvents, public WaitMonitor {
   Error first_error_;
   std::string stall_text_;  // last explanation, for the time-out's message
 
+  // The set-up below is complete; until then only the thread in init touches it.
+  bool attached() const { return attached_.load(std::memory_order_acquire); }
+  std::atomic<bool> attached_{false};
   std::unique_ptr<ControlLink> link_;
   std::vector<RankInfo> ranks_;
   std::unique_ptr<ShmTransport> transport_;

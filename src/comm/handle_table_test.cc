@@ -71,9 +71,10 @@ TEST(HandleTable, WhatWasNeverAHandleIsDead) {
   Table table;
   table.insert(std::make_shared<Object>());
   int local = 0;
-  for (const void* handle : {static_cast<const void*>(nullptr), static_cast<const void*>(&local), reinterpret_cast<const void*>(1),
-                             reinterpret_cast<const void*>(8192), reinterpret_cast<const void*>(8193),
-                             reinterpret_cast<const void*>(~std::uintptr_t{0}), reinterpret_cast<const void*>(std::uintptr_t{1} << 63)}) {
+  for (const void* handle :
+       {static_cast<const void*>(nullptr), static_cast<const void*>(&local), reinterpret_cast<const void*>(1),
+        reinterpret_cast<const void*>(8192), reinterpret_cast<const void*>(8193),
+        reinterpret_cast<const void*>(~std::uintptr_t{0}), reinterpret_cast<const void*>(std::uintptr_t{1} << 63)}) {
     EXPECT_EQ(state_of(table, handle), HandleState::dead) << handle;
     EXPECT_EQ(table.pin(handle), nullptr) << handle;
     EXPECT_FALSE(table.retire(handle, milliseconds(0))) << handle;
@@ -195,7 +196,8 @@ TEST(HandleTable, MakingUsingAndEndingAtOnce) {
           if (auto guard = table.take(other, state)) guard->uses += 1;
           const auto pinned = table.pin(other);
           EXPECT_TRUE(pinned == nullptr || pinned->number >= 0);
-          EXPECT_TRUE(other == nullptr || table.retire(other, std::chrono::seconds(30))) << "each has one owner at the end";
+          EXPECT_TRUE(other == nullptr || table.retire(other, std::chrono::seconds(30)))
+              << "each has one owner at the end";
         }
       });
     for (std::thread& thread : threads) thread.join();

@@ -123,7 +123,8 @@ TEST(PlanCache, ProgramsStayWhereTheyAre) {
   Nowhere transport;
   PlanCache cache(common(5), 0, &transport);
   std::vector<std::pair<PlanKey, const Program*>> found;
-  for (const Collective kind : {Collective::all_reduce, Collective::broadcast, Collective::all_gather, Collective::reduce})
+  for (const Collective kind :
+       {Collective::all_reduce, Collective::broadcast, Collective::all_gather, Collective::reduce})
     for (std::size_t bytes = 4; bytes <= (1 << 20); bytes *= 2)
       for (int root = 0; root < (kind == Collective::broadcast || kind == Collective::reduce ? 5 : 1); ++root) {
         const PlanKey key = key_of(kind, bytes, root);

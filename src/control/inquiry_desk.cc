@@ -12,6 +12,17 @@ constexpr std::chrono::milliseconds kAnswerTime{300};
 // A rank that has just left may have served the call before: the waiting rank gets this long to see it.
 constexpr std::chrono::milliseconds kSettleTime{100};
 
+// The earliest collective call, at most `sequence`, that a rank is in.
+std::uint64_t earliest_call(std::uint64_t sequence, const std::vector<Witness>& witnesses) {
+  for (const Witness& witness : witnesses) {
+    if (!witness.statement) continue;
+    const CallReport& report = witness.statement->report;
+    if (report.in_call && !report.point_to_point && report.current_sequence != 0)
+      sequence = std::min(sequence, report.current_sequence);
+  }
+  return sequence;
+}
+
 }  // namespace
 
 InquiryDesk::InquiryDesk(Service& service, Floor& floor, std::vector<RankInfo> ranks)
@@ -99,6 +110,13 @@ void InquiryDesk::finish() {
 
 void InquiryDesk::deliver(const Question& question, const std::vector<Witness>& witnesses) {
   const Verdict verdict = judge(question, ranks_, witnesses);
+  if (verdict.failure && question.fallback && verdict.failure->text == question.fallback->text) {
+    // The difference may lie in an earlier call that the reporter has passed and another rank is still in.
+    if (const std::uint64_t earlier = earliest_call(question.sequence, witnesses); earlier < question.sequence) {
+      queue_.push_front({question.reporter, earlier, {}, question.fallback});
+      return;
+    }
+  }
   if (verdict.failure) {
     floor_.fail_everyone(*verdict.failure);
   } else if (!verdict.explanation.empty() && limits_[static_cast<std::size_t>(question.reporter)].passes(question.sequence)) {

@@ -27,10 +27,12 @@ class Waiting : public testing::Test {
     auto memory = Mapping::anonymous(layout.total_bytes());
     ASSERT_TRUE(memory);
     const auto shared = std::make_shared<Mapping>(std::move(*memory));
-    for (int rank = 0; rank < kRanks; ++rank) transports_.push_back(std::make_unique<ShmTransport>(rank, kRanks, layout, shared));
+    for (int rank = 0; rank < kRanks; ++rank)
+      transports_.push_back(std::make_unique<ShmTransport>(rank, kRanks, layout, shared));
   }
 
-  const Program& program(int rank, const char* algorithm, Collective collective = Collective::all_reduce, int root = 0) {
+  const Program& program(int rank, const char* algorithm, Collective collective = Collective::all_reduce,
+                         int root = 0) {
     PlanRequest request;
     request.collective = collective;
     request.n_ranks = kRanks;

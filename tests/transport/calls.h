@@ -38,8 +38,8 @@ struct Call {
 
   std::string text() const {
     return fmt::format("call {}: {} {}{} of {} {} between {} ranks, root {}, {} channels{}", sequence, algorithm,
-                       to_string(collective), vector_form ? " v" : "", count, datatype_name(type), n_ranks, root, channels,
-                       in_place ? ", in place" : "");
+                       to_string(collective), vector_form ? " v" : "", count, datatype_name(type), n_ranks, root,
+                       channels, in_place ? ", in place" : "");
   }
   std::size_t ranks() const { return static_cast<std::size_t>(n_ranks); }
 
@@ -63,7 +63,8 @@ inline std::size_t lowest_bits(std::uint64_t value, int bits) { return value & (
 // Element `index` of what `rank` puts in: small numbers, so that sums are exact in float and round when kept as bfloat16.
 inline int value_of(const Call& call, int rank, std::size_t index) {
   const std::uint64_t hash =
-      (index * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(rank) * 0xd6e8feb86659fd93u + call.sequence) * 0x9e3779b97f4a7c15u;
+      (index * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(rank) * 0xd6e8feb86659fd93u + call.sequence) *
+      0x9e3779b97f4a7c15u;
   return static_cast<int>(lowest_bits(hash >> 33, 8)) - 60;
 }
 
@@ -92,7 +93,8 @@ class Part {
     place_buffers();
     for (std::size_t k = 0; k < send_counts_.size(); ++k)
       for (std::size_t i = 0; i < send_counts_[k]; ++i)
-        if (is_sender()) store_element(call_.type, value_of(call_, rank_, send_index(k, i)), input_ + (send_displs_[k] + i) * size_);
+        if (is_sender())
+          store_element(call_.type, value_of(call_, rank_, send_index(k, i)), input_ + (send_displs_[k] + i) * size_);
     send_before_ = send_memory_;
     expected_ = recv_memory_;
   }
@@ -145,8 +147,7 @@ class Part {
         data.input_blocks = sent;
         data.output_blocks = received;
         break;
-      default:
-        break;
+      default: break;
     }
     data.fingerprint = static_cast<std::uint32_t>(call_.sequence * 0x9e3779b97f4a7c15u >> 40);
     data.fingerprint_by_block = call_.vector_form;
@@ -157,10 +158,12 @@ class Part {
   void expect_result() {
     for (std::size_t k = 0; is_receiver() && k < recv_counts_.size(); ++k)
       for (std::size_t i = 0; i < recv_counts_[k]; ++i)
-        store_element(call_.type, result(k, i), expected_.data() + (output_ - recv_memory_.data()) + (recv_displs_[k] + i) * size_);
+        store_element(call_.type, result(k, i),
+                      expected_.data() + (output_ - recv_memory_.data()) + (recv_displs_[k] + i) * size_);
     EXPECT_EQ(first_difference(recv_memory_, expected_, output_), "") << call_.text() << ", rank " << rank_;
     if (!shared_) {
-      EXPECT_EQ(first_difference(send_memory_, send_before_, input_), "") << call_.text() << ", rank " << rank_ << ", sendbuff";
+      EXPECT_EQ(first_difference(send_memory_, send_before_, input_), "")
+          << call_.text() << ", rank " << rank_ << ", sendbuff";
     }
   }
 
@@ -177,7 +180,10 @@ class Part {
     const bool to_root = call_.collective == Collective::reduce || call_.collective == Collective::gather;
     return call_.collective != Collective::barrier && (!to_root || is_root());
   }
-  int own_source() const { return call_.collective == Collective::reduce_scatter || call_.collective == Collective::scatter ? call_.root : rank_; }
+  int own_source() const {
+    return call_.collective == Collective::reduce_scatter || call_.collective == Collective::scatter ? call_.root
+                                                                                                     : rank_;
+  }
   int own_sink() const { return rank_; }
 
   // Blocks of both buffers: by rank where they have one for each, else one.
@@ -237,23 +243,16 @@ class Part {
     const auto me = static_cast<std::size_t>(rank_);
     switch (call_.collective) {
       case Collective::all_reduce:
-      case Collective::reduce:
-        return combined(i);
-      case Collective::reduce_scatter:
-        return combined(send_index(me, i));
-      case Collective::broadcast:
-        return value_of(call_, call_.root, i);
+      case Collective::reduce: return combined(i);
+      case Collective::reduce_scatter: return combined(send_index(me, i));
+      case Collective::broadcast: return value_of(call_, call_.root, i);
       case Collective::all_gather:
-      case Collective::gather:
-        return value_of(call_, static_cast<int>(block), i);
-      case Collective::scatter:
-        return value_of(call_, call_.root, send_index(me, i));
-      case Collective::all_to_all:
-        return value_of(call_, static_cast<int>(block), send_index(me, i));
+      case Collective::gather: return value_of(call_, static_cast<int>(block), i);
+      case Collective::scatter: return value_of(call_, call_.root, send_index(me, i));
+      case Collective::all_to_all: return value_of(call_, static_cast<int>(block), send_index(me, i));
       case Collective::barrier:
       case Collective::send:
-      case Collective::recv:
-        break;
+      case Collective::recv: break;
     }
     return 0;
   }
@@ -261,7 +260,8 @@ class Part {
     int sum = 0;
     for (int rank = 0; rank < call_.n_ranks; ++rank) sum += stored_value(rank, index);
     if (call_.op != hocketAvg) return sum;
-    return call_.type == hocketInt32 ? sum / call_.n_ranks : static_cast<float>(sum) / static_cast<float>(call_.n_ranks);
+    return call_.type == hocketInt32 ? sum / call_.n_ranks
+                                     : static_cast<float>(sum) / static_cast<float>(call_.n_ranks);
   }
   int stored_value(int rank, std::size_t index) const { return value_of(call_, rank, index); }
 
@@ -301,7 +301,8 @@ inline PlanRequest plan_request(const Call& call, const TransportCaps& caps) {
                        call.collective == Collective::all_to_all;
   std::size_t elements = call.count * (by_rank ? call.ranks() : 1);
   if (call.vector_form) {
-    const bool everyone_knows = call.collective == Collective::all_gather || call.collective == Collective::reduce_scatter;
+    const bool everyone_knows =
+        call.collective == Collective::all_gather || call.collective == Collective::reduce_scatter;
     if (!everyone_knows) return request;
     elements = 0;
     for (int k = 0; k < call.n_ranks; ++k) elements += call.block(k, k);

@@ -22,7 +22,9 @@ struct Case {
   Collective collective = Collective::all_reduce;
   int n_ranks = 2;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.algorithm << " " << to_string(c.collective) << " " << c.n_ranks; }
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.algorithm << " " << to_string(c.collective) << " " << c.n_ranks;
+}
 
 bool serves(const Algorithm& algorithm, const Call& call) {
   return algorithm.unsupported(plan_request(call, TransportCaps{})).empty();
@@ -44,7 +46,8 @@ std::vector<Case> all_cases(const std::vector<int>& sizes) {
         call.n_ranks = n_ranks;
         call.count = 1000;
         const bool point_to_point = call.collective == Collective::send || call.collective == Collective::recv;
-        if (!point_to_point && serves(*algorithm, call)) cases.push_back({std::string(algorithm->name), call.collective, n_ranks});
+        if (!point_to_point && serves(*algorithm, call))
+          cases.push_back({std::string(algorithm->name), call.collective, n_ranks});
       }
   return cases;
 }
@@ -99,7 +102,8 @@ class Fleet {
       }
     }
     for (const auto& member : members_)
-      for (std::size_t call = 0; call < calls_.size(); ++call) member->programs.push_back(program(*member, calls_[call]));
+      for (std::size_t call = 0; call < calls_.size(); ++call)
+        member->programs.push_back(program(*member, calls_[call]));
   }
 
   // One thread: each turn is a random rank's. No turn of any rank moves anything for long: a deadlock.
@@ -127,7 +131,8 @@ class Fleet {
   // A thread per rank. With `mixed`, each rank takes the fast path where it can and a coin says so.
   void run_threads(bool mixed) {
     std::vector<std::thread> threads;
-    for (const auto& member : members_) threads.emplace_back([this, &member, mixed] {
+    for (const auto& member : members_)
+      threads.emplace_back([this, &member, mixed] {
         member->rank.run([&](Rank& rank) {
           std::mt19937_64 random(static_cast<std::uint64_t>(rank.rank()) + 1);
           for (; member->call < calls_.size(); ++member->call) {
@@ -187,10 +192,11 @@ class Fleet {
     auto small = SmallProgram::make(*member.programs[member.call], call);
     if (!small) return false;
     small_runs_.fetch_add(1, std::memory_order_relaxed);
-    const Status status = small->run(call.input, call.output, call.fingerprint, member.rank.bells(), [&](auto&& ready) -> Status {
-      member.rank.until("a step of a small call", ready);
-      return {};
-    });
+    const Status status =
+        small->run(call.input, call.output, call.fingerprint, member.rank.bells(), [&](auto&& ready) -> Status {
+          member.rank.until("a step of a small call", ready);
+          return {};
+        });
     if (!status) throw std::runtime_error(status.error().text);
     return true;
   }
@@ -200,8 +206,9 @@ class Fleet {
     for (const auto& member : members_) {
       std::vector<int> awaited;
       if (member->started) member->execution.add_awaited(awaited);
-      text += fmt::format("\n  rank {} is in {} and awaits {}", member->rank.rank(),
-                          member->call < calls_.size() ? calls_[member->call].text() : "nothing", fmt::join(awaited, ", "));
+      text +=
+          fmt::format("\n  rank {} is in {} and awaits {}", member->rank.rank(),
+                      member->call < calls_.size() ? calls_[member->call].text() : "nothing", fmt::join(awaited, ", "));
     }
     return text;
   }
@@ -235,7 +242,9 @@ const std::vector<std::size_t> kSmallCounts{1, 2, 3, 14, 15, 40, 97, 250, 1, 2, 
 
 class EveryPlan : public testing::TestWithParam<Case> {
  protected:
-  Dimensions dimensions(int channels) const { return {.n_ranks = GetParam().n_ranks, .channels = channels, .slot_bytes = kSlotBytes}; }
+  Dimensions dimensions(int channels) const {
+    return {.n_ranks = GetParam().n_ranks, .channels = channels, .slot_bytes = kSlotBytes};
+  }
 };
 
 TEST_P(EveryPlan, SteppedInRandomOrder) {
@@ -296,8 +305,10 @@ INSTANTIATE_TEST_SUITE_P(Executor, PlanOfFewRanks, testing::ValuesIn(all_cases({
 
 // The fast path serves what it is there for.
 TEST(FastPath, TakesTheSmallCallsOfTheSimplePlans) {
-  const Case cases[] = {{"one_shot", Collective::all_reduce, 2}, {"one_shot", Collective::barrier, 2},
-                        {"flat", Collective::broadcast, 3},      {"flat", Collective::all_gather, 4},
+  const Case cases[] = {{"one_shot", Collective::all_reduce, 2},
+                        {"one_shot", Collective::barrier, 2},
+                        {"flat", Collective::broadcast, 3},
+                        {"flat", Collective::all_gather, 4},
                         {"pairwise", Collective::all_to_all, 4}};
   for (const Case& c : cases) {
     Fleet fleet(shm(), {.n_ranks = c.n_ranks, .channels = 1, .slot_bytes = kSlotBytes}, script_of(c, kSmallCounts, 1));

@@ -55,7 +55,9 @@ class Pair {
   }
 
  private:
-  static std::uint32_t fingerprint(Port port, std::uint64_t k) { return static_cast<std::uint32_t>(port) * 1000 + static_cast<std::uint32_t>(k); }
+  static std::uint32_t fingerprint(Port port, std::uint64_t k) {
+    return static_cast<std::uint32_t>(port) * 1000 + static_cast<std::uint32_t>(k);
+  }
   std::vector<std::unique_ptr<Rank>> ranks_;
 };
 

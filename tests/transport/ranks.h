@@ -83,7 +83,8 @@ class Rank {
   Rank(const Kind& kind, const Dimensions& dimensions, int rank, const std::shared_ptr<Mapping>& memory)
       : kind_(kind), rank_(rank), n_ranks_(dimensions.n_ranks), layout_(dimensions.layout()), memory_(memory) {
     transport_ = make_transport(kind, rank_, n_ranks_, layout_, memory_);
-    bells_ = Doorbells(layout_.sleepers(memory_->data()), layout_.bells(memory_->data()), rank_, n_ranks_, kind.crowded);
+    bells_ =
+        Doorbells(layout_.sleepers(memory_->data()), layout_.bells(memory_->data()), rank_, n_ranks_, kind.crowded);
   }
 
   int rank() const { return rank_; }
@@ -96,7 +97,9 @@ class Rank {
   Board& board() { return *reinterpret_cast<Board*>(memory_->data() + layout_.total_bytes()); }
 
   // Words that all ranks share, for a test to order its parts by.
-  void set_mark(std::size_t index, std::uint64_t value) { board().marks[index].store(value, std::memory_order_release); }
+  void set_mark(std::size_t index, std::uint64_t value) {
+    board().marks[index].store(value, std::memory_order_release);
+  }
   std::uint64_t mark(std::size_t index) { return board().marks[index].load(std::memory_order_acquire); }
   void await_mark(std::size_t index, std::uint64_t value) {
     until("a mark", [&] { return mark(index) >= value; });
@@ -118,7 +121,8 @@ class Rank {
       if (looks % 16 != 15) continue;
       ::sched_yield();
       if (board().stuck.load(std::memory_order_relaxed) != 0) throw std::runtime_error("another rank failed");
-      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(std::string("waited too long for ") + what);
+      if (std::chrono::steady_clock::now() > deadline)
+        throw std::runtime_error(std::string("waited too long for ") + what);
     }
   }
 
@@ -134,7 +138,8 @@ class Rank {
       const auto start = std::chrono::steady_clock::now();
       bells_.sleep(limit, ready);
       const auto now = std::chrono::steady_clock::now();
-      if (!kind_.fault && now - start >= limit) throw std::runtime_error(std::string("nobody woke the wait for ") + what);
+      if (!kind_.fault && now - start >= limit)
+        throw std::runtime_error(std::string("nobody woke the wait for ") + what);
       if (now > deadline) throw std::runtime_error(std::string("waited too long for ") + what);
     }
     if (!condition()) throw std::runtime_error("another rank failed");
@@ -145,8 +150,8 @@ class Rank {
       body(*this);
       board().finished.fetch_add(1, std::memory_order_acq_rel);
       // What this rank sent may still lie in rings of its own.
-      until("the other ranks' end", [&] { return board().finished.load(std::memory_order_acquire) ==
-                                                 static_cast<std::uint32_t>(n_ranks_); });
+      until("the other ranks' end",
+            [&] { return board().finished.load(std::memory_order_acquire) == static_cast<std::uint32_t>(n_ranks_); });
     } catch (const std::exception& error) {
       board().stuck.store(1, std::memory_order_relaxed);
       bells_.ring();
@@ -198,7 +203,8 @@ inline void run_processes(const Kind& kind, const Dimensions& dimensions, const 
   for (std::size_t rank = 0; rank < children.size(); ++rank) {
     int status = 0;
     ASSERT_EQ(::waitpid(children[rank], &status, 0), children[rank]);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << kind.name << ": rank " << rank << " failed, status " << status;
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << kind.name << ": rank " << rank << " failed, status " << status;
   }
 }
 

@@ -73,7 +73,9 @@ std::uint32_t fingerprint_of(const Stream& stream, std::uint64_t k) {
 }
 
 std::vector<std::byte> contents_of(const Stream& stream, std::uint64_t k, std::size_t bytes) {
-  std::vector<std::byte> contents(bytes);
+  std::vector<std::byte> contents;
+  contents.reserve(bytes + 1);  // an address even where there is nothing
+  contents.resize(bytes);
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < bytes; ++i) {
     if (i % 8 == 0) word = mixed(mixed(stream.number(), k), i);
@@ -96,15 +98,17 @@ void put(SendRing& ring, const Stream& stream, std::uint64_t k, const Size& size
 
 // The transfer is here.
 void get(RecvRing& ring, const Stream& stream, std::uint64_t k, const Size& size) {
-  std::vector<std::byte> contents(size.bytes);
+  std::vector<std::byte> contents;
+  contents.reserve(size.bytes + 1);
+  contents.resize(size.bytes);
   if (size.ll)
     drain_lines(ring.lines(), contents.data(), size.bytes);
   else if (size.bytes != 0)
     std::memcpy(contents.data(), ring.bulk(), size.bytes);
   if (contents != contents_of(stream, k, size.bytes))
-    throw std::runtime_error(fmt::format("transfer {} from {} to {} on {}, channel {}: {} bytes ({}) are not what was sent", k,
-                                         stream.source, stream.sink, to_string(stream.port), stream.channel, size.bytes,
-                                         size.ll ? "ll" : "simple"));
+    throw std::runtime_error(fmt::format(
+        "transfer {} from {} to {} on {}, channel {}: {} bytes ({}) are not what was sent", k, stream.source,
+        stream.sink, to_string(stream.port), stream.channel, size.bytes, size.ll ? "ll" : "simple"));
   if (size.ll)
     ring.release();
   else
@@ -136,12 +140,12 @@ RecvRing& receiver(Rank& rank, const Stream& stream) {
 std::vector<Size> every_size(const ShmLayout& layout) {
   std::vector<Size> sizes;
   const std::size_t ll = layout.ll_bytes(), slot = layout.slot_bytes();
-  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{55}, std::size_t{56},
-                            std::size_t{57}, std::size_t{111}, std::size_t{112}, std::size_t{113}, std::size_t{500}, ll - 57,
-                            ll - 56, ll - 1, ll})
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{55},
+                            std::size_t{56}, std::size_t{57}, std::size_t{111}, std::size_t{112}, std::size_t{113},
+                            std::size_t{500}, ll - 57, ll - 56, ll - 1, ll})
     sizes.push_back({bytes, true});
-  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65}, slot / 2,
-                            slot - 1, slot})
+  for (std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65}, slot / 2, slot - 1, slot})
     sizes.push_back({bytes, false});
   // Both protocols after each other in one slot: a stale line of one is never taken for a line of the other.
   std::mt19937_64 random(7);
@@ -159,7 +163,8 @@ std::vector<Stream> streams_of(int rank, int n_ranks, int n_channels, bool sourc
     if (source) streams.push_back({rank, kAllPeers, Port::multicast, channel});
     for (int peer = 0; peer < n_ranks; ++peer) {
       if (peer == rank) continue;
-      for (const Port port : kPairPorts) streams.push_back(source ? Stream{rank, peer, port, channel} : Stream{peer, rank, port, channel});
+      for (const Port port : kPairPorts)
+        streams.push_back(source ? Stream{rank, peer, port, channel} : Stream{peer, rank, port, channel});
       if (!source) streams.push_back({peer, kAllPeers, Port::multicast, channel});
     }
   }
@@ -218,7 +223,8 @@ TEST_P(TransportSuite, WrongKeysGiveNull) {
     wrong.push_back({other, static_cast<Port>(kPortCount), 0});
     for (const Port port : kPairPorts) wrong.push_back({kAllPeers, port, 0});
     for (const RingKey& key : wrong) {
-      const std::string text = fmt::format("rank {}: peer {}, {}, channel {}", self, key.peer, static_cast<int>(key.port), key.channel);
+      const std::string text =
+          fmt::format("rank {}: peer {}, {}, channel {}", self, key.peer, static_cast<int>(key.port), key.channel);
       EXPECT_EQ(transport.sender(key), nullptr) << text;
       EXPECT_EQ(transport.receiver(key), nullptr) << text;
     }
@@ -251,9 +257,8 @@ TEST_P(TransportSuite, ManyLapsAtUnevenSpeed) {
     // Around a ring of three, on a pair and by multicast; each rank stalls now and then.
     const int n = 3, self = rank.rank(), prev = (self + n - 1) % n, next = (self + 1) % n;
     const Stream streams[] = {{self, next, Port::pair_b, 0}, {self, kAllPeers, Port::multicast, 0}};
-    const Stream arriving[] = {{prev, self, Port::pair_b, 0},
-                               {prev, kAllPeers, Port::multicast, 0},
-                               {next, kAllPeers, Port::multicast, 0}};
+    const Stream arriving[] = {
+        {prev, self, Port::pair_b, 0}, {prev, kAllPeers, Port::multicast, 0}, {next, kAllPeers, Port::multicast, 0}};
     const auto size_of = [&](std::uint64_t k) {
       const std::uint64_t draw = mixed(k, 99);
       const bool ll = draw % 3 != 0;
@@ -262,18 +267,21 @@ TEST_P(TransportSuite, ManyLapsAtUnevenSpeed) {
     std::mt19937_64 random(static_cast<std::uint64_t>(self));
     std::uint64_t sent[2] = {}, received[3] = {};
     const auto done = [&] {
-      return sent[0] == count && sent[1] == count && received[0] == count && received[1] == count && received[2] == count;
+      return sent[0] == count && sent[1] == count && received[0] == count && received[1] == count &&
+             received[2] == count;
     };
     rank.until("the last lap", [&] {
       for (int burst = static_cast<int>(random() % 20); burst > 0; --burst) {
         for (int i = 0; i < 2; ++i) {
           SendRing& ring = sender(rank, streams[i]);
-          if (sent[i] < count && random() % 4 != 0 && ring.can_send()) put(ring, streams[i], sent[i], size_of(sent[i])), ++sent[i];
+          if (sent[i] < count && random() % 4 != 0 && ring.can_send())
+            put(ring, streams[i], sent[i], size_of(sent[i])), ++sent[i];
         }
         for (int i = 0; i < 3; ++i) {
           RecvRing& ring = receiver(rank, arriving[i]);
           const Size size = size_of(received[i]);
-          if (received[i] < count && random() % 4 != 0 && ring.ready(fingerprint_of(arriving[i], received[i]), size.lines()))
+          if (received[i] < count && random() % 4 != 0 &&
+              ring.ready(fingerprint_of(arriving[i], received[i]), size.lines()))
             get(ring, arriving[i], received[i], size), ++received[i];
         }
         rank.pump();
@@ -315,7 +323,8 @@ void expect_stop_and_go(const Kind& kind, Port port, const Size& size) {
 TEST_P(TransportSuite, ProducerStopsAtDepthAndGoesOn) {
   const std::size_t slot = Dimensions{}.layout().slot_bytes();
   for (const Port port : {Port::pair_a, Port::pair_b, Port::p2p, Port::multicast})
-    for (const Size& size : {Size{40, true}, Size{300, true}, Size{slot, false}, Size{slot / 2 + 1, false}, Size{8, false}})
+    for (const Size& size :
+         {Size{40, true}, Size{300, true}, Size{slot, false}, Size{slot / 2 + 1, false}, Size{8, false}})
       expect_stop_and_go(GetParam(), port, size);
 }
 

@@ -36,9 +36,8 @@ FaultTransport::FaultTransport(std::unique_ptr<Transport> inner, const FaultOpti
     : inner_(std::move(inner)), options_(options), random_(options.seed) {}
 
 FaultTransport::Link* FaultTransport::find(const RingKey& key, bool outgoing) {
-  const auto found = std::find_if(links_.begin(), links_.end(), [&](const auto& link) {
-    return link->outgoing == outgoing && same(link->key, key);
-  });
+  const auto found = std::find_if(links_.begin(), links_.end(),
+                                  [&](const auto& link) { return link->outgoing == outgoing && same(link->key, key); });
   return found == links_.end() ? nullptr : found->get();
 }
 

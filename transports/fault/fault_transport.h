@@ -51,8 +51,8 @@ class FaultTransport final : public Transport {
     RecvRing* from = nullptr;  // outgoing: from ours to the wrapped one; incoming: the other way
     SendRing* to = nullptr;
     bool outgoing = false;
-    bool silent = false;          // has lost a transfer
-    bool holds = false;           // the next transfer was seen, and has this many pumps to wait
+    bool silent = false;  // has lost a transfer
+    bool holds = false;   // the next transfer was seen, and has this many pumps to wait
     std::uint32_t pumps_left = 0;
   };
 
