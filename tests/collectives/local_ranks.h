@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <random>
-#include <source_location>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,20 +24,27 @@ namespace hocket::test {
 
 using namespace std::chrono_literals;
 
+// std::source_location, which clang 14 does not have.
+struct CallSite {
+  const char* file;
+  int line;
+  static CallSite current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+};
+
 // Expects success; a failure shows the library's own sentence and the caller's line.
-inline bool ok(hocketResult_t result, std::source_location at = std::source_location::current()) {
+inline bool ok(hocketResult_t result, CallSite at = CallSite::current()) {
   if (result == hocketSuccess) return true;
-  ADD_FAILURE_AT(at.file_name(), static_cast<int>(at.line()))
+  ADD_FAILURE_AT(at.file, at.line)
       << hocketGetErrorString(result) << ": " << hocketGetLastError(nullptr);
   return false;
 }
 
 // Expects `code` and a sentence that holds `word`.
 inline void refused(hocketResult_t result, hocketResult_t code, const std::string& word = "",
-                    std::source_location at = std::source_location::current()) {
+                    CallSite at = CallSite::current()) {
   const std::string text = hocketGetLastError(nullptr);
   if (result == code && !text.empty() && text.find(word) != std::string::npos) return;
-  ADD_FAILURE_AT(at.file_name(), static_cast<int>(at.line()))
+  ADD_FAILURE_AT(at.file, at.line)
       << "got " << hocketGetErrorString(result) << ", wanted " << hocketGetErrorString(code) << " with \"" << word
       << "\" in the sentence: " << text;
 }
@@ -113,14 +119,14 @@ pid_t start_child(Body&& body, unsigned limit_seconds = 60) {
 }
 
 // Waits for the child's end and expects that it saw no failure.
-inline void expect_child_well(pid_t pid, std::source_location at = std::source_location::current()) {
+inline void expect_child_well(pid_t pid, CallSite at = CallSite::current()) {
   int status = 0;
   pid_t ended = 0;
   do {
     ended = ::waitpid(pid, &status, 0);
   } while (ended < 0 && errno == EINTR);
   if (ended != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    ADD_FAILURE_AT(at.file_name(), static_cast<int>(at.line())) << "child process failed, wait status " << status;
+    ADD_FAILURE_AT(at.file, at.line) << "child process failed, wait status " << status;
 }
 
 // body(rank, communicator) in `n` processes; the id that rank 0 makes goes to the others through a pipe.

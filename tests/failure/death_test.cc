@@ -13,7 +13,7 @@ constexpr std::size_t kBigCount = kBigBytes / sizeof(float);
 
 // Flags of the board.
 constexpr int kKilled = 0;   // the victim is gone
-constexpr int kRebuilt = 1;
+[[maybe_unused]] constexpr int kRebuilt = 1;
 
 // One round of the loop in which the victim dies.
 using Round = std::function<hocketResult_t(hocketComm_t, float* data)>;

@@ -52,7 +52,6 @@ TEST(MissingRank, AbortFromAnotherThreadEndsTheWait) {
       const Holdings start = Holdings::now();
       hocketUniqueId id;
       ASSERT_EQ(hocketGetUniqueId(&id), hocketSuccess);  // of this process, whichever rank it is
-      std::atomic<hocketComm_t> shown{nullptr};
       hocketComm_t comm = nullptr;
       std::thread init([&] { me.note(hocketCommInitRank(&comm, 2, id, me.rank)); });
       ASSERT_TRUE(await([&] { return __atomic_load_n(&comm, __ATOMIC_ACQUIRE) != nullptr; }));
