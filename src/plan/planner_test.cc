@@ -55,10 +55,10 @@ TEST(Planner, AllReduceOfTwoRanksGoesFromOneShotToTwoShotToDirect) {
   EXPECT_EQ(chosen(mapped), "one_shot");
 }
 
-TEST(Planner, MappedBuffersGoDirectFrom32KiB) {
+TEST(Planner, MappedBuffersGoDirectFrom256KiB) {
   for (Collective collective : {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter, Collective::broadcast,
                                 Collective::all_gather, Collective::gather, Collective::scatter, Collective::all_to_all}) {
-    PlanRequest request = request_of(collective, 2, 32 * 1024);
+    PlanRequest request = request_of(collective, 2, 256 * 1024);
     request.mapped_buffers = true;
     EXPECT_EQ(chosen(request), "direct") << to_string(collective);
   }

@@ -16,12 +16,6 @@
 namespace hocket::test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 // ---- Many communicators ----
 
 // After some rounds everything is as large as it gets: rounds after that leave what was there before.
@@ -362,7 +356,10 @@ void fork_in_a_rank(ChildEnds how) {
 }
 
 TEST(Fork, ChildIsRefusedAndItsExitHurtsNobody) { fork_in_a_rank(ChildEnds::by_underscore_exit); }
-TEST(Fork, ChildThatRunsExitHandlersHurtsNobody) { fork_in_a_rank(ChildEnds::by_exit); }
+TEST(Fork, ChildThatRunsExitHandlersHurtsNobody) {
+  if (kSanitized) GTEST_SKIP() << "the exit handlers of a sanitized child look for leaks in what its parent owns";
+  fork_in_a_rank(ChildEnds::by_exit);
+}
 TEST(Fork, ChildThatIsKilledHurtsNobody) { fork_in_a_rank(ChildEnds::by_signal); }
 
 // The children make a communicator of their own, also with the parents' still there.

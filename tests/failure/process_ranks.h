@@ -31,6 +31,13 @@
 
 namespace hocket::test {
 
+// The runtime of a sanitizer has threads, descriptors and exit handlers of its own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 using Clock = std::chrono::steady_clock;  // one clock for all processes of the machine
 using namespace std::chrono_literals;
 

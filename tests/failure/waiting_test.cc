@@ -86,7 +86,11 @@ TEST(LateRank, TimeLimitNamesWhoAndWhat) {
     std::vector<float> data(1000);
     for (int i = 0; i < 4; ++i) EXPECT_EQ(reduce_in_place(comm, data), hocketSuccess);
     if (me.rank == 2) {
-      ASSERT_TRUE(await([&] { return me.board.flag[0] == 2; }));  // the others have given up
+      ASSERT_TRUE(await([&] { return me.board.flag[0] == 2; }));  // the others have given up, and this rank was told
+      ASSERT_TRUE(await([&] {
+        hocketResult_t state = hocketSuccess;
+        return hocketCommGetAsyncError(comm, &state) == hocketSuccess && state != hocketSuccess;
+      }));
       EXPECT_EQ(me.note(reduce_in_place(comm, data)), hocketRemoteError);
     } else {
       me.enter();
